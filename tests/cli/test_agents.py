@@ -1,11 +1,15 @@
 """Agents by name: what the two files say, how they are listed, and how `-- NAME` finds one."""
 
 import json
+import os
+import re
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
+from dragoman import __version__
 from dragoman.cli import main as run_command
 from dragoman.cli.agents import known_agents
 from dragoman.testing import dump_turns, steps
@@ -171,3 +175,51 @@ def test_an_agent_that_cannot_be_started_ends_the_command(home):
     done = dragoman("run", "hi", "--", "some-agent")
     assert done.returncode == 2
     assert "the agent some-agent cannot be started: the registry has nothing for" in done.stderr
+
+
+def test_an_agent_on_the_path_is_known_before_the_registry_and_after_ones_own(tmp_path, monkeypatch, programs):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    place = programs("gemini", "opencode", "claude")
+    entry = {"id": "gemini", "version": "1.0.0", "distribution": {"npx": {"package": "gemini@1.0.0"}}}
+    (tmp_path / "registry.json").write_text(json.dumps({"version": "1.0.0", "agents": [entry]}))
+    own(tmp_path, {"opencode": {"command": "mine"}})
+    found = known_agents(tmp_path)
+    assert found["gemini"].command == (str(place / "gemini"), "--experimental-acp")
+    assert found["opencode"].command == ("mine",)
+    assert (found["claude-acp"].source, found["claude-acp"].command) == ("PATH", ())
+    assert "npm install" in found["claude-acp"].problem
+
+
+def test_a_copy_of_the_registry_is_taken_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    entry = {"id": "one", "version": "1.0.0", "distribution": {"uvx": {"package": "one==1.0.0"}}}
+    good.write_text(json.dumps({"version": "1.0.0", "agents": [entry]}))
+    bad.write_text('{"agents": {}}')
+    assert main(["update", str(good)]) == 0
+    assert "new: one" in capsys.readouterr().out
+    assert main(["update", str(bad)]) == 1
+    assert "bad.json" in capsys.readouterr().err
+    assert (tmp_path / "home" / "registry.json").read_bytes() == good.read_bytes()
+    for wrong in ("http://registry.example/registry.json", str(tmp_path / "none")):
+        with pytest.raises(SystemExit):
+            main(["update", wrong])
+
+
+def test_an_agent_is_checked_by_its_name(tmp_path):
+    own(tmp_path, {"mine": {"command": sys.executable, "args": scripted([steps.Say("hello")])[1:]}})
+    environment = {**os.environ, "DRAGOMAN_HOME": str(tmp_path)}
+    assert "there is no agent 'mime'; did you mean mine?" in dragoman("agents", "check", "mime", env=environment).stderr
+    assert "mine" in dragoman("agents", "check", "mine", env=environment).stdout
+
+
+def test_our_entry_in_the_registry_keeps_its_rules():
+    directory = Path(__file__).parent.parent.parent / "deploy" / "registry"
+    entry = json.loads((directory / "agent.json").read_text())
+    assert {"id", "name", "version", "description", "distribution"} <= entry.keys()
+    assert re.fullmatch("[a-z][a-z0-9-]*", entry["id"])
+    assert entry["version"] == __version__
+    assert entry["distribution"] == {"uvx": {"package": f"dragoman=={__version__}", "args": ["agent"]}}
+    icon = (directory / "icon.svg").read_text()
+    assert 'width="16" height="16" viewBox="0 0 16 16"' in icon
+    assert set(re.findall(r'(?:fill|stroke)="([^"]*)"', icon)) == {"currentColor"}

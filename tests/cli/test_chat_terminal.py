@@ -8,8 +8,10 @@ import sys
 import termios
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from dragoman.cli.chat.mentions import find_mentionable, link_mentions
 from dragoman.cli.chat.view import MARK
 from dragoman.testing import steps
 from tests.cli.terminal import DEADLINE_S, Terminal
@@ -51,6 +53,18 @@ def test_an_answer_is_rendered_and_ctrl_d_leaves(chat):
     assert "\x1b[1mbold\x1b[0m" in terminal.seen
     terminal.press(CTRL_D)
     assert terminal.end() == 0
+
+
+def test_work_that_the_agent_begins_by_itself_is_shown(chat):
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "one more thing\n"}}
+    terminal = chat(own=["--", *raw({"session/new": [[{"result": {"sessionId": "s"}}, {"update": chunk}]]})])
+    for _ in range(50):  # it may come after the first line that a person enters
+        if "one more thing" in terminal.seen:
+            break
+        terminal.press("\r")
+        terminal.expect(MARK)
+    assert "itself:" in terminal.seen
+    assert "one more thing" in terminal.seen
 
 
 def test_no_colour_means_no_colour(chat):
@@ -249,6 +263,20 @@ def test_commands_of_the_agent_and_our_own_are_completed(chat):
     terminal.expect(":thoughts ")
 
 
+def test_files_of_the_directory_are_completed_and_linked(chat, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "reader.py").write_text("x")
+    (tmp_path / "out.log").write_text("x")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    terminal = chat([steps.Say("ok")])
+    terminal.press(f"see @read{TAB}")
+    terminal.expect("src/reader.py ")
+    text = "see @src/reader.py, @src/none.py and @../x; me@src/reader.py"
+    link = {"type": "resource_link", "uri": f"file://{tmp_path}/src/reader.py", "name": "reader.py"}
+    assert [msgspec.to_builtins(each) for each in link_mentions(tmp_path, text)] == [link]
+    assert find_mentionable(tmp_path, "") == ["src/reader.py"]
+
+
 def test_modes_can_be_shown_and_switched(chat):
     terminal = chat(own=[])
     terminal.press(":mode\r")
@@ -325,6 +353,25 @@ def test_an_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path
     terminal.expect(f"{MARK}who are `you`?")
     terminal.expect("It is me.")
     terminal.expect("This was said before")
+
+
+def test_a_session_is_given_a_title_and_archived(chat, tmp_path):
+    (tmp_path / "model.yaml").write_text("- - text: It is me.\n")
+    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
+    terminal.press("who?\r")
+    terminal.expect("It is me.")
+    terminal.expect(MARK)
+    terminal.press(":title My notes\r")
+    terminal.expect("\nMy notes\n")
+    terminal.expect(MARK)
+    terminal.press(":sessions\r")
+    terminal.expect("→  1  My notes")
+    terminal.expect(MARK)
+    terminal.press(":archive\r")
+    terminal.expect("is archived")
+    terminal.expect(MARK)
+    terminal.press(":sessions\r")
+    terminal.expect("There are no sessions in this directory yet.")
 
 
 def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path):

@@ -15,6 +15,7 @@ def test_a_rule_is_explained_with_its_clause_its_occasion_and_the_way_to_mend_it
         "ACP-WIRE-001 Nothing but messages on stdout\n"
         "  level     must, for agents\n"
         "  clause    https://agentclientprotocol.com/protocol/v1/transports#stdio\n"
+        "  clause    https://agentclientprotocol.com/protocol/v2/transports#stdio\n"
         "  occasion  any line from the agent\n"
         "  fix       Send logs, banners and progress to stderr; keep stdout for JSON-RPC alone."
     )

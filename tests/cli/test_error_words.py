@@ -144,14 +144,16 @@ CASES = {
         ["run", "hi", "--agent", "{wrong_key}"],
         (
             "the server at {provider}/401 did not accept the key: so says the provider; "
-            "set the model's api_key in the agent file (it may be env://NAME)"
+            "set the model's api_key in the agent file (it may be env://NAME), "
+            "or run `dragoman login {provider}/401` in a terminal"
         ),
     ),
     "a wrong key in a chat": (
         ["chat", "--agent", "{wrong_key}"],
         (
             "the server at {provider}/401 did not accept the key: so says the provider; "
-            "set the model's api_key in the agent file (it may be env://NAME)"
+            "set the model's api_key in the agent file (it may be env://NAME), "
+            "or run `dragoman login {provider}/401` in a terminal"
         ),
     ),
     "a model that the provider lacks": (

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dragoman.agent.permission import Approvals
+from dragoman.agent.approvals import ApprovalFile, Approvals
 from dragoman.agent.prepared_call import Action
 from dragoman.assistant.keys import KeyStore, KeysUnusable
 from dragoman.assistant.profile import TrustFailed, TrustStore
@@ -75,18 +75,20 @@ def test_lists_need_no_room(tiny_disk, home, tmp_path, files):
 
 
 @FULL
-def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
+async def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
     keys, trust, path = KeyStore(home), TrustStore(home), tmp_path / "dragoman.yaml"
-    approvals, action = Approvals(home, str(tmp_path)), Action("command", "make", str(tmp_path))
+    file, action = ApprovalFile(home, str(tmp_path)), Action("command", "make", str(tmp_path))
+    approvals = Approvals(file)
     caplog.set_level(logging.WARNING)
 
-    def keep_all():
+    async def keep_all():
         keys.keep("anthropic", "new")
         trust.remember(path, "digest", allowed=True)
-        approvals.keep_for_good(action, "allow")
+        await approvals.keep_for_good(action, "allow")
         return keep_token(home / "bridge")
 
     keys.keep("anthropic", "old")
+    await file.find(action)  # the thread for files is there
     tiny_disk.fill(files=files)
     before = descriptors()
     for _ in range(3):
@@ -94,21 +96,21 @@ def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, ho
             keys.keep("anthropic", "new")
         with pytest.raises(TrustFailed, match="No space left on device; it holds for this session only"):
             trust.remember(path, "digest", allowed=True)
-        approvals.keep_for_good(action, "allow")
+        await approvals.keep_for_good(action, "allow")
         with pytest.raises((TokenUnusable, OSError), match="No space left on device"):
             keep_token(home / "bridge")
     assert descriptors() == before
     assert content(home) == {keys.path}
     assert keys.find("anthropic") == "old"
     assert trust.verdict(path, "digest") is None
-    assert approvals.find(action) == "allow", "in the session that it was decided in"
-    assert Approvals(home, str(tmp_path)).find(action) is None
+    assert await approvals.find(action) == "allow", "in the session that it was decided in"
+    assert await file.find(action) is None
     assert "holds in this session" in caplog.text
     tiny_disk.free()
-    token = keep_all()
+    token = await keep_all()
     assert keys.find("anthropic") == "new"
     assert trust.verdict(path, "digest")
-    assert Approvals(home, str(tmp_path)).find(action) == "allow"
+    assert await file.find(action) == "allow"
     assert keep_token(home / "bridge").matches(token.reveal())
 
 

@@ -15,6 +15,7 @@ from dragoman.cli import main as run_command
 from dragoman.cli.commands import EDITORS
 from dragoman.cli.init import agent_command, snippets
 from tests.assistant.profile.finding import first_profile
+from tests.commands import DRAGOMAN, dragoman
 
 
 def main(arguments):
@@ -138,6 +139,12 @@ def test_the_command_is_the_script_beside_this_python(tmp_path, monkeypatch):
     assert agent_command() == [str(script), "agent"]
 
 
+def test_the_schema_of_the_agent_file_is_printed(tmp_path):
+    done = subprocess.run([*DRAGOMAN, "init", "--schema"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "permissions" in json.loads(done.stdout)["properties"]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_command_starts_an_agent():
     request = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
     done = subprocess.run(agent_command(), input=request, capture_output=True, text=True, timeout=30, check=False)
@@ -170,3 +177,12 @@ def test_the_owner_alone_may_read_the_file_whatever_the_umask(here):
     finally:
         os.umask(before)
     assert stat.S_IMODE((here / "dragoman.yaml").stat().st_mode) == 0o600
+
+
+def test_an_editor_is_told_to_attach_to_a_bridge(tmp_path):
+    token = tmp_path / "token"
+    shown = dragoman("init", "--editor", "zed", "--url", "https://host:8421", "--token-file", str(token))
+    entry = json.loads(shown.stdout)["agent_servers"]["dragoman"]
+    assert entry["args"][-4:] == ["attach", "https://host:8421", "--token-file", str(token)]
+    assert dragoman("init", "--url", "https://host:8421", cwd=tmp_path).returncode == 2
+    assert dragoman("init", "--editor", "zed", "--token-file", str(token)).returncode == 2

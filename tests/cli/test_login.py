@@ -219,20 +219,21 @@ def test_a_login_is_offered_however_the_model_is_configured(way, home, tmp_path,
         arguments = ["--agent", str(tmp_path / "a.yaml")]
     result = initialized(*arguments)
     assert [method["id"] for method in result["authMethods"]] == ["anthropic-key"]
-    assert result["agentCapabilities"]["auth"] == {"logout": {}}
+    assert result["agentCapabilities"]["auth"] == {"status": {}, "logout": {}}
 
 
 def test_a_broken_agent_file_does_not_keep_initialize_from_its_answer(home):
     home.mkdir()
     (home / "dragoman.yaml").write_text("model: [\n")
-    assert initialized().get("authMethods", []) == []
+    assert [method["id"] for method in initialized()["authMethods"]] == ["none"]
 
 
 @pytest.mark.parametrize("model", [None, "guide", "ollama:qwen3"])
-def test_no_login_is_offered_where_no_key_is_needed(home, model):
+def test_a_method_that_needs_nothing_is_offered_where_no_key_is_needed_because_registries_want_one(home, model):
     result = initialized(*(["--model", model] if model else []))
-    assert result.get("authMethods", []) == []
-    assert "auth" not in result["agentCapabilities"]
+    [method] = result["authMethods"]
+    assert (method["id"], method.get("type", "agent")) == ("none", "agent")
+    assert result["agentCapabilities"]["auth"] == {"status": {}}
 
 
 PROBE = """
@@ -268,4 +269,14 @@ def test_initialize_is_answered_before_anything_that_only_a_session_or_a_login_n
         check=True,
     )
     assert done.stderr.strip() == imported
-    assert bool(json.loads(done.stdout)["result"].get("authMethods")) is bool(arguments)
+    [method] = json.loads(done.stdout)["result"]["authMethods"]
+    assert method["id"] == ("anthropic-key" if arguments else "none")
+
+
+def test_a_key_for_the_address_of_a_server_is_kept_and_forgotten_under_it(home):
+    done = dragoman("login", "http://127.0.0.1:1234", input=f"{KEY}\n")
+    assert done.returncode == 0, done.stderr
+    assert KeyStore(home).find("http://127.0.0.1:1234/v1") == KEY
+    assert "forgotten" in dragoman("logout", "http://127.0.0.1:1234/v1").stdout
+    assert KeyStore(home).find("http://127.0.0.1:1234/v1") is None
+    assert "leave these out" in dragoman("login", "http://a:b@host/v1", input=f"{KEY}\n").stderr

@@ -98,6 +98,7 @@ def test_a_program_can_read_all_of_it(here, capsys):
                             "permission": None,
                             "reads_only": False,
                             "description": "Look.",
+                            "parameters": {"type": "object"},
                         },
                         {
                             "name": "read",
@@ -106,6 +107,7 @@ def test_a_program_can_read_all_of_it(here, capsys):
                             "permission": None,
                             "reads_only": True,
                             "description": "Look.",
+                            "parameters": {"type": "object"},
                         },
                     ],
                     "prompts": [

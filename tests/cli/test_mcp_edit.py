@@ -42,6 +42,12 @@ def test_a_server_at_an_address_is_added_with_its_headers(here, home, capsys):
     assert server.headers["Authorization"].variable == "TOKEN"
 
 
+def test_a_server_with_directories_of_its_own_is_added_without_roots(here, home):
+    assert main(["add", "one", "--no-roots", "--", "some-server", "/data"]) == 0
+    [server] = first_profile(None, str(here), home).profile.servers
+    assert not server.definition().roots
+
+
 def test_what_else_is_in_the_file_stays(here, capsys):
     text = "# mine\nmodel: ollama:qwen3  # small\n"
     (here / "dragoman.yaml").write_text(text)

@@ -30,6 +30,9 @@ WITH_DEFAULTS = {"--cwd", "--format", "--output", "--timeout"}
 """Options whose default, or whose formats, depend on the command."""
 
 
+OTHER_MEANINGS = {("dragoman attach", "--agent"): "the name of an agent at the bridge; the bridge has its agent file"}
+
+
 def parsers():
     for name in COMMANDS:
         parser = build_parser(name)
@@ -42,6 +45,8 @@ def test_a_shared_option_has_one_help_text_and_one_argument():
     for parser in parsers():
         for option in parser.options():
             name = option.option_strings[-1]
+            if (parser.prog, name) in OTHER_MEANINGS:
+                continue
             texts[name].add(re.sub(r" ?\(default.*", "", option.help) if name in WITH_DEFAULTS else option.help)
             metavars[name].add(option.metavar)
     texts["--url"].discard("the address of a server that stands in no file")  # of MCP, where the others are agents
@@ -89,7 +94,7 @@ def read(arguments):
     ("arguments", "said"),
     [
         (["sesions"], "there is no command 'sesions'; did you mean sessions?"),
-        (["zzz"], "there is no command 'zzz'; expected one of agent, agents, chat,"),
+        (["zzz"], "there is no command 'zzz'; expected one of agent, agents, attach,"),
         (["check", "agnet"], "there is no action 'agnet'; did you mean agent?"),
         (["mcp", "ad"], "there is no action 'ad'; did you mean add?"),
         (["sessions", "shwo"], "there is no action 'shwo'; did you mean show?"),
@@ -123,8 +128,9 @@ def test_a_name_that_is_almost_that_of_an_agent_is_not_started(arguments):
 
 
 PAGES = {
-    "agent": ["editors"],
+    "agent": ["editors", "scaling"],
     "agents": ["sessions"],
+    "attach": ["editors"],
     "chat": ["chat"],
     "check": ["check"],
     "completion": ["sessions"],
@@ -133,8 +139,9 @@ PAGES = {
     "logout": ["models"],
     "mcp": ["mcp"],
     "run": ["run"],
-    "serve": ["browser", "network", "bridge"],
+    "serve": ["browser", "network", "bridge", "scaling"],
     "sessions": ["sessions"],
+    "store": ["scaling"],
     "tap": ["tap"],
 }
 

@@ -37,6 +37,7 @@ def test_json_is_one_object_with_all_of_it(tmp_path):
         "tool_calls": [],
         "denied": [],
         "notices": [],
+        "subagents": [],
         "error": None,
         "error_code": None,
         "exit_code": 0,

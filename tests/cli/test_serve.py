@@ -7,8 +7,10 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from cryptography import x509
@@ -19,10 +21,12 @@ from websockets.sync.client import connect
 
 from dragoman.bridge.front.server import CannotListen, Tls
 from dragoman.cli.serve.address import check_exposure, link_host, names_for, resolve
+from dragoman.cli.serve.browser import is_wanted
 from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.cli.terminal import Terminal
 from tests.commands import DRAGOMAN
 from tests.proc.processes import children_of, wait_until_gone
+from tests.waiting import wait_until
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 
@@ -94,8 +98,56 @@ def test_for_people_it_prints_a_link_what_it_serves_and_how_to_stop(tmp_path):
     assert token.read_text().strip() not in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "variables", "is_opened"),
+    [
+        (None, {"DISPLAY": ":9"}, True),
+        (None, {"WAYLAND_DISPLAY": "wayland-9"}, True),
+        (None, {}, False),
+        (None, {"DISPLAY": ":9", "CI": "true"}, False),
+        (True, {"CI": "true"}, True),
+        (False, {"DISPLAY": ":9"}, False),
+    ],
+)
+def test_a_browser_is_opened_for_a_person_at_a_display(asked, variables, is_opened, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert is_wanted(asked, variables, is_terminal=True) == is_opened
+
+
+@pytest.mark.parametrize(("variables", "is_opened"), [({}, True), ({"SSH_CONNECTION": "10.0.0.1 5000"}, False)])
+def test_a_mac_has_a_display_unless_it_is_reached_by_ssh(variables, is_opened, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert is_wanted(None, variables, is_terminal=True) == is_opened
+
+
+def test_no_browser_is_opened_where_nobody_reads_the_output():
+    assert not is_wanted(None, {"DISPLAY": ":9"}, is_terminal=False)
+
+
+def test_the_browser_is_given_a_link_of_its_own_that_lets_it_in(tmp_path):
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho noise\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    command = [*DRAGOMAN, "serve", "--port", "0", "--cwd", str(tmp_path)]
+    at_display = {"DISPLAY": ":9", "BROWSER": str(browser), "CI": "", "DRAGOMAN_HOME": str(tmp_path / "home")}
+    terminal = Terminal(command, columns=200, environment=at_display)
+    try:
+        terminal.expect("Ctrl-C stops.")
+        wait_until(opened.exists)
+        link = opened.read_text().strip()
+        assert link not in terminal.plain
+        with urlopen(link, timeout=TIMEOUT_S) as page:
+            assert "<title>Dragoman" in page.read().decode()
+        terminal.press("\x03")
+        assert terminal.end() == 0
+        assert "noise" not in terminal.plain
+    finally:
+        terminal.close()
+
+
 def test_enter_at_the_terminal_prints_a_fresh_link(tmp_path):
-    terminal = Terminal([*DRAGOMAN, "serve", "--port", "0", "--cwd", str(tmp_path)], columns=200)
+    terminal = Terminal([*DRAGOMAN, "serve", "--no-open", "--port", "0", "--cwd", str(tmp_path)], columns=200)
     try:
         terminal.expect("Enter prints a fresh one")
         terminal.expect("Ctrl-C stops.")

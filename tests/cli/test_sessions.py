@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -120,6 +121,48 @@ def test_the_list_of_a_directory_has_no_others(session_id, place):
 def test_a_list_for_programs_is_json(session_id, place):
     [session] = json.loads(run("list", "--json").stdout)
     assert (session["sessionId"], session["cwd"], session["title"]) == (session_id, str(place), "hello")
+
+
+def test_an_archived_session_is_listed_only_when_it_is_asked_for(session_id):
+    done = run("archive", session_id[:8])
+    assert (done.stdout, done.returncode) == (f"Archived hello ({session_id}).\n", 0)
+    assert run().stdout == ""
+    assert "hello (archived)" in run("--archived").stdout
+    assert "hello (archived)" in run("list", "--all").stdout
+    assert "three" in run("show", session_id[:8]).stdout
+    assert run("unarchive", session_id[:8]).stdout == f"hello ({session_id}) is in lists again.\n"
+    assert "hello" in run().stdout
+    assert "has no archived sessions" in run("--archived").stderr
+
+
+def test_a_session_gets_another_title(session_id):
+    done = run("title", session_id[:8], " The\tnotes ")
+    assert (done.stdout, done.returncode) == (f"{session_id} is now 'The notes'.\n", 0)
+    assert run().stdout.splitlines()[1].startswith(f"{session_id[:8]}  The notes  ")
+    told = json.loads(run("title", session_id[:8], "Again", "--json").stdout)
+    assert told == {"sessionId": session_id, "title": "Again"}
+    empty = run("title", session_id[:8], " ")
+    assert (empty.stdout, empty.returncode) == ("", 1)
+    assert "the title is empty" in empty.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["title", "s"], ["show", "s", "t"], ["show", "s", "--all"], ["--all", "--archived"]]
+)
+def test_titles_and_archives_where_they_mean_nothing_are_usage_errors(arguments):
+    assert run(*arguments).returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["archive", "s"], ["unarchive", "s"], ["title", "s", "t"], ["--archived"]])
+def test_an_agent_that_knows_no_titles_and_archives_is_not_asked(arguments):
+    done = run(*arguments, command=raw(listing([info("s")]), capabilities=FULL))
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert "sessionCapabilities" in done.stderr
+
+
+def test_all_sessions_of_an_agent_without_an_archive_are_listed():
+    done = run("--all", command=raw(listing([info("s")]), capabilities=FULL))
+    assert (len(done.stdout.splitlines()), done.returncode) == (2, 0)
 
 
 def test_a_title_cannot_move_the_cursor_or_break_the_table():
@@ -248,6 +291,64 @@ def test_delete_asks_at_a_terminal(answer, left, session_id):
     os.close(ours)
     os.close(theirs)
     assert len(json.loads(run("--json").stdout)) == left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "deleted"),
+    [
+        (["new", "ol"], ["new", "old"]),
+        (["--older-than", "30d"], ["old"]),
+        (["--all"], ["new", "old", "archived", "undated"]),
+    ],
+)
+def test_several_sessions_are_deleted_by_id_by_age_or_all(arguments, deleted):
+    now = datetime.now(UTC)
+    times = {"new": now - timedelta(days=29), "old": now - timedelta(days=31), "archived": now}
+    sessions = [info(name, updatedAt=time.isoformat(), archived=name == "archived") for name, time in times.items()]
+    answers = listing([*sessions, info("undated")])
+    answers["session/delete"] = [[{"result": {}}] for _ in deleted]
+    done = run("delete", *arguments, "--yes", "--json", command=raw(answers, capabilities=FULL))
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"deleted": deleted, "failed": []})
+
+
+def test_a_session_that_cannot_be_deleted_keeps_no_other(tmp_path):
+    answers = listing([info("one", title="First"), info("two")])
+    refusal = {"error": {"code": -32603, "message": "Internal error: the disk is full"}}
+    answers["session/delete"] = [[refusal], [{"result": {}}]]
+    done = run("delete", "--all", "--yes", command=raw(answers, capabilities=FULL))
+    assert (done.returncode, done.stdout) == (1, "Deleted two.\n")
+    assert "First (one) is not deleted" in done.stderr
+    assert "the disk is full" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["x", "--all"], ["--all", "--older-than", "3d"], ["--older-than", "soon"], ["x", "--archived"]]
+)
+def test_delete_wants_one_way_to_choose(arguments):
+    done = run("delete", "--yes", *arguments)
+    assert done.returncode == 2
+    assert "usage: dragoman sessions" in done.stderr
+
+
+def test_a_session_of_run_is_marked_and_an_ephemeral_one_is_gone(tmp_path):
+    (tmp_path / "script.yaml").write_text("- - text: Hello.\n")
+    model = ["--model", f"script:{tmp_path}/script.yaml"]
+    assert dragoman("run", "hi", *model, cwd=tmp_path).stdout == "Hello.\n"
+    assert "hi (run)" in run("list").stdout
+    [kept] = json.loads(run("--json").stdout)
+    assert kept["_meta"]["dragoman/origin"] == "run"
+    gone = dragoman("run", "hi", *model, "--ephemeral", "--format", "json", cwd=tmp_path)
+    assert (gone.returncode, json.loads(gone.stdout)["text"]) == (0, "Hello.")
+    assert json.loads(run("--json").stdout) == [kept]
+    assert run("show", json.loads(gone.stdout)["session_id"]).returncode == 2
+
+
+def test_an_ephemeral_run_is_refused_before_it_begins_where_nothing_can_be_deleted(tmp_path):
+    done = dragoman("run", "hi", "--ephemeral", "--", *raw({}))
+    assert done.returncode == 2
+    assert "delete a session" in done.stderr
+    again = dragoman("run", "hi", "--ephemeral", "--continue")
+    assert (again.returncode, "new one alone" in again.stderr) == (2, True)
 
 
 # ── export ──────────────────────────────────────────────────────────────────────────────────────

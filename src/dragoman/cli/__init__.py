@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dragoman.cli.exit_codes import FAILED, INTERRUPTED, READER_GONE, USAGE
 from dragoman.cli.home_warning import warn_of_others
 from dragoman.descriptors import open_missing
 from dragoman.errors import DragomanError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
     "agents": "show the agents that are known by name",
+    "attach": "connect an editor, on stdin and stdout, to a bridge that runs already",
     "chat": "talk with an agent in the terminal",
     "check": "judge an agent, a client or a recorded conversation by the rules of the protocol",
     "completion": "print a script that completes these commands in a shell",
@@ -26,6 +28,7 @@ COMMANDS = {
     "run": "give an agent one prompt and print its answer",
     "serve": "put an agent behind one address, for browsers and for ACP clients",
     "sessions": "show, export, copy or delete the sessions that an agent keeps",
+    "store": "make, show or fill the database that keeps sessions",
     "tap": "stand between an editor and an agent, and judge what passes",
 }
 
@@ -36,12 +39,6 @@ _MODULES = {"logout": "login"}
 """Commands that are in the module of another."""
 
 _ASK_FOR_HELP = frozenset({"-h", "--help"})
-
-FAILED = 1
-USAGE_ERROR = 2
-INTERRUPTED = 128 + 2
-READER_GONE = 128 + 13
-"""The code of a shell for a command that SIGPIPE ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +75,7 @@ def _run(arguments: list[str]) -> int:
     from dragoman.cli.options import describe_unknown
 
     print(f"dragoman: {describe_unknown('command', name, COMMANDS)}\n\n{_help()}", file=sys.stderr)
-    return USAGE_ERROR
+    return USAGE
 
 
 def _run_command(name: str, arguments: Sequence[str]) -> int:

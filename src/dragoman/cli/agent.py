@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.assistant import ConfiguredModel, make_agent
+from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.output import complain, start_log
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
@@ -25,6 +26,7 @@ class AgentArguments(NamedTuple):
     agent: str | None = None
     login: str | None = None
     program: str | None = None
+    store: str | None = None
 
 
 def main(given: "Namespace | None" = None) -> int:
@@ -37,35 +39,43 @@ def main(given: "Namespace | None" = None) -> int:
     if options.program is not None:
         from dragoman.cli.program import run_program
 
-        return run_program(options.program, options.model or options.agent)
+        return run_program(options.program, options.model or options.agent, options.store)
     start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     try:
         make_setup = _prepare(options)
+        store = _find_store(options.store)
         read_fd, write_fd = take_stdio()
-        run(_serve(read_fd, write_fd, make_setup, lambda: _find_model(options)))
+        run(_serve(read_fd, write_fd, make_setup, lambda: _find_model(options), store))
     except DragomanError as error:
         complain("agent", error)
-        return 2
+        return USAGE
     except Stopped as stopped:
         return 128 + stopped.signal_number
     return 0
 
 
 def _arguments(given: "Namespace") -> AgentArguments:
-    return AgentArguments(given.model, given.agent, given.login, given.program)
+    return AgentArguments(given.model, given.agent, given.login, given.program, given.store)
 
 
 async def _serve(
-    read_fd: int, write_fd: int, make_setup: "Callable[[], AgentSetup]", find_model: Callable[[], ConfiguredModel]
+    read_fd: int,
+    write_fd: int,
+    make_setup: "Callable[[], AgentSetup]",
+    find_model: Callable[[], ConfiguredModel],
+    store: str | None,
 ) -> None:
-    await make_agent(_open_store, make_setup, find_model).serve(StdioTransport(read_fd, write_fd))
+    agent = make_agent(lambda: _open_store(store), make_setup, find_model)
+    await agent.serve(StdioTransport(read_fd, write_fd))
 
 
 def _find_model(options: AgentArguments) -> ConfiguredModel:
     """Find the login and the inputs of the model of new sessions; without a configured model nothing is imported."""
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
-    if options == AgentArguments() and default is None and not os.path.exists(f"{home}/dragoman.yaml"):  # noqa: PTH110 -- as above
+    is_plain = options._replace(store=None) == AgentArguments() and default is None
+    files = (f"{home}/dragoman.yaml", f"{home}/preferences.json")
+    if is_plain and not any(os.path.exists(file) for file in files):  # noqa: PTH110 -- as above
         return ConfiguredModel()
     from dragoman.assistant.auth import configured_model, find_auth
     from dragoman.assistant.models import takes_by_name
@@ -74,18 +84,26 @@ def _find_model(options: AgentArguments) -> ConfiguredModel:
     return ConfiguredModel(find_auth(found.asks_login, home), takes_by_name(found.name))
 
 
-def _open_store() -> "Store":
-    from dragoman.home import home
-    from dragoman.store import FileStore, raise_fd_limit
+def _find_store(option: str | None) -> str | None:
+    """Check the address of a database now; without one nothing is imported."""
+    if option is None and "DRAGOMAN_STORE" not in os.environ:
+        return None
+    from dragoman.store import find_address
 
-    raise_fd_limit()
-    return FileStore(home())
+    return find_address(option)
+
+
+def _open_store(address: str | None) -> "Store":
+    from dragoman.home import home
+    from dragoman.store import log_scope, open_store
+
+    return open_store(address, home(), log_scope())
 
 
 def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
     """Check the options now; the rest is made when the first session comes."""
     default = os.environ.get("DRAGOMAN_MODEL")
-    if options == AgentArguments() and default is None:
+    if options._replace(store=None) == AgentArguments() and default is None:
         return _make_setup
     if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
         from pathlib import Path

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -45,6 +45,7 @@ class AgentAddress:
         elicit: "Elicit | None" = None,
         watch: "TrafficWatch | None" = None,
         start_timeout_s: float | None = None,
+        newest: Literal[1, 2] = 2,
     ) -> "AbstractAsyncContextManager[RemoteAgent]":
         """Connect to it."""
         from dragoman.client import connect_url
@@ -57,6 +58,7 @@ class AgentAddress:
             elicit=elicit,
             watch=watch,
             start_timeout_s=start_timeout_s or START_TIMEOUT_S,
+            protocol_version=newest,
         )
 
 
@@ -69,6 +71,11 @@ class ChosenAgent(msgspec.Struct, frozen=True):
     is_own: bool = False
     """Whether it is dragoman's own, started for this command."""
 
+    @property
+    def newest(self) -> Literal[1, 2]:
+        """The version of ACP to ask for: between our own agent and client, 2 would be a translation there and back."""
+        return 1 if self.is_own else 2
+
 
 class NoCommand(DragomanError):
     """An agent cannot be started; the message has the reason and the next step."""
@@ -79,10 +86,67 @@ def choose_agent(options: argparse.Namespace) -> ChosenAgent:
     command: list[str] | None = options.command
     address = choose_address(options)
     if address is not None:
+        if has_place(options):
+            raise UsageError(
+                "--url is an agent that runs already, and --in a place to start one; leave one of them out"
+            )
         return ChosenAgent([], address)
+    if has_place(options):
+        return ChosenAgent(choose_command_there(options))
     if command is None:
         return ChosenAgent([*OWN_COMMAND, *own_arguments(options)], is_own=True)
     return ChosenAgent(choose_command(command))
+
+
+def has_place(options: argparse.Namespace) -> bool:
+    """Tell whether the agent is to run elsewhere; raises UsageError for options of a place that is not named."""
+    if getattr(options, "place", None) is not None:
+        return True
+    if getattr(options, "map", None) or getattr(options, "env", None):
+        raise UsageError("--map and --env are for --in; leave them out, or say where the agent is to run")
+    return False
+
+
+def choose_command_there(options: argparse.Namespace) -> list[str]:
+    """Return the command that runs an agent in the place that `--in` names; raises UsageError.
+
+    A container without `--map` gets the directory of the session, under the same name.
+    """
+    from dragoman.runner import BadPlace, read_place
+
+    if getattr(options, "agents", None) or options.agent:
+        raise UsageError(
+            "--in is for one agent; leave out --agents and --agent, and give its options after its command"
+        )
+    command = options.command or ["dragoman", "agent", *own_arguments(options)]
+    try:
+        place = read_place(options.place, options.map, options.env)
+    except BadPlace as problem:
+        raise UsageError(str(problem)) from None
+    missing = [name for name in place.variables if name not in os.environ]
+    if missing:
+        raise UsageError(f"--env: {missing[0]} is not set here; set it, or leave it out")
+    if place.kind == "docker" and not place.paths:
+        directory = str(choose_directory(options.cwd))
+        place = place.with_paths((directory, directory))
+    return place.local_command(command)
+
+
+def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent:
+    """Return the agent that the person chose before, where the command line leaves that open; raises UsageError."""
+    if not agent.is_own or options.model or options.agent:
+        return agent
+    from dragoman.assistant.preferences import PreferenceFile, PreferencesUnusable
+    from dragoman.client.installed_agents import find_installed_agents
+
+    try:
+        chosen = PreferenceFile(home()).read().agent
+    except PreferencesUnusable as error:
+        raise UsageError(str(error)) from None
+    if chosen is None:
+        return agent
+    found = [each for each in find_installed_agents() if each.name == chosen and each.command]
+    return ChosenAgent(list(found[0].command)) if found else agent
 
 
 def choose_command(words: Sequence[str]) -> list[str]:
@@ -111,7 +175,7 @@ def choose_address(options: argparse.Namespace) -> AgentAddress | None:
 
     token = os.environ.get(TOKEN_VARIABLE) or None
     if options.token_file is not None:
-        token = _read_token(Path(options.token_file))
+        token = read_token(Path(options.token_file))
     try:
         return AgentAddress(options.url, token)
     except BadAddress as error:
@@ -182,7 +246,8 @@ def _find_by_name(name: str) -> list[str]:
     return words
 
 
-def _read_token(path: Path) -> str:
+def read_token(path: Path) -> str:
+    """Return the token that a file has; raises UsageError."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_TOKEN_BYTES + 1)

@@ -1,12 +1,12 @@
-"""`dragoman agents`: the agents that are known by name, in the person's own file or in a copy of the ACP registry.
+"""`dragoman agents`: the agents that are known by name: in the person's own file, on PATH, or in the ACP registry.
 
-Both are files in `$DRAGOMAN_HOME`:
+Two are files in `$DRAGOMAN_HOME`:
 
 * `agents.json`: `{"agents": {"NAME": {"command": "…", "args": […], "env": {…}, "description": "…"}}}`. The
   `agent_servers` of Zed's settings have the same form and may be put there as they are.
 * `registry.json`: the registry's own `registry.json`, `{"version": "1.0.0", "agents": [{"id": …, "distribution": …}]}`.
 
-A name in `agents.json` counts before the same name in the registry.
+A name in `agents.json` counts before a program on PATH, and that before the same name in the registry.
 """
 
 import argparse
@@ -21,7 +21,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from dragoman.cli.options import UsageError, describe_unknown
 from dragoman.cli.output import complain, print_json
+from dragoman.client.installed_agents import find_installed_agents
 from dragoman.errors import DragomanError
 from dragoman.home import home
 from dragoman.text import one_line
@@ -33,6 +35,9 @@ REGISTRY_FILE = "registry.json"
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """The registry has some hundred kilobytes; a file larger than this is something else."""
+
+DOWNLOAD_S = 30.0
+"""For the server of a registry to answer."""
 
 _SYSTEMS = {"darwin": "darwin", "linux": "linux", "win32": "windows"}
 _MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64"}
@@ -47,6 +52,10 @@ class BadAgentsFile(DragomanError):
         super().__init__(f"{path}: {problem}; mend that file, or move it away")
 
 
+class RegistryUnreachable(DragomanError):
+    """A registry cannot be fetched."""
+
+
 class CannotStart(DragomanError):
     """An agent is known, but there is no way to start it here."""
 
@@ -55,7 +64,7 @@ class NamedAgent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """An agent that can be called by its name."""
 
     name: str
-    source: Literal["agents.json", "registry.json"]
+    source: Literal["agents.json", "registry.json", "PATH"]
     command: tuple[str, ...] = ()
     """Empty for an agent that cannot be started here; `problem` says why."""
     env: Mapping[str, str] = {}
@@ -126,12 +135,72 @@ class _AgentRow(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def main(options: argparse.Namespace) -> int:
-    """List them; 1 when a file of them cannot be used."""
+    """List them, check one, or take another copy of the registry; 1 when a file of them cannot be used."""
     try:
-        agents = known_agents(home()).values()
+        if options.action == "check":
+            return _check(options.name)
+        if options.action == "update":
+            return _update(options.registry, home() / REGISTRY_FILE)
+        return _list(options)
+    except UsageError:
+        raise
     except DragomanError as error:
         complain("agents", error)
         return 1
+
+
+def _check(name: str) -> int:
+    """Judge an agent as `dragoman check agent -- NAME` does."""
+    from dragoman.cli import main as run_command
+
+    if name not in (known := known_agents(home())):
+        raise UsageError(describe_unknown("agent", name, known))
+    return run_command(["check", "agent", "--name", name, "--", name])
+
+
+def _update(source: str, path: Path) -> int:
+    """Take a copy of the registry, from a file or an address, if it is one; the old copy stays otherwise."""
+    text = _download(source) if "://" in source else _read(Path(source))
+    if text is None:
+        raise UsageError(
+            f"there is no file {source}; name a copy of the registry's registry.json, or its https address"
+        )
+    before = {agent.name: agent.version for agent in _read_registry(path)}
+    after = {each.id: each.version for each in _decode(Path(source), text, _Registry).agents}
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(text)
+    fresh.replace(path)
+    added, removed = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
+    changed = sorted(name for name in after.keys() & before.keys() if after[name] != before[name])
+    print(f"{path} has {len(after)} agents now.")
+    for words, names in (("new", added), ("another version", changed), ("gone", removed)):
+        if names:
+            print(one_line(f"{words}: {', '.join(names)}"))
+    return 0
+
+
+def _download(url: str) -> bytes:
+    """Fetch a registry; raises BadAgentsFile."""
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    if not url.startswith("https://"):
+        raise UsageError(f"{url} is no https address, so anybody on the way could change what it gives; give one")
+    try:
+        with urlopen(url, timeout=DOWNLOAD_S) as answer:  # noqa: S310 -- it is https
+            text: bytes = answer.read(MAX_FILE_BYTES + 1)
+    except (URLError, OSError) as error:
+        raise RegistryUnreachable(
+            f"{url} cannot be fetched: {getattr(error, 'reason', error)}; see that it is right"
+        ) from None
+    if len(text) > MAX_FILE_BYTES:
+        raise RegistryUnreachable(f"{url} has more than {MAX_FILE_BYTES} bytes, so it is no registry")
+    return text
+
+
+def _list(options: argparse.Namespace) -> int:
+    agents = known_agents(home()).values()
     if options.format == "json":
         print_json(msgspec.json.encode([_row(agent) for agent in agents]))
     elif agents:
@@ -139,8 +208,8 @@ def main(options: argparse.Namespace) -> int:
             print(line)
     else:
         print(
-            f"No agents are known by name. Put them into {home() / OWN_FILE}, or a copy of the ACP registry into "
-            f"{home() / REGISTRY_FILE}.",
+            f"No agents are known by name, and none is on PATH. Put them into {home() / OWN_FILE}, or take a copy of "
+            f"the ACP registry into {home() / REGISTRY_FILE} with dragoman agents update FILE.",
             file=sys.stderr,
         )
     return 0
@@ -163,6 +232,11 @@ def _lines(agents: Iterable[NamedAgent]) -> Iterator[str]:
 def known_agents(home: Path) -> dict[str, NamedAgent]:
     """Return every agent that is known by name; raises BadAgentsFile."""
     found = {agent.name: agent for agent in _read_registry(home / REGISTRY_FILE)}
+    for installed in find_installed_agents():
+        if installed.command or installed.name not in found:
+            found[installed.name] = NamedAgent(
+                installed.name, "PATH", installed.command, description=installed.title, problem=installed.problem
+            )
     found |= {agent.name: agent for agent in _read_own(home / OWN_FILE)}
     return dict(sorted(found.items()))
 

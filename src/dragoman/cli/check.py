@@ -18,7 +18,7 @@ from dragoman.check.reports.json import read
 from dragoman.check.reports.markdown import matrix
 from dragoman.check.reports.named_report import NamedReport
 from dragoman.check.results import CheckReport
-from dragoman.check.rule import Rule
+from dragoman.check.rule import Rule, Version
 from dragoman.check.rules import RULES
 from dragoman.cli.agent_choice import OWN_COMMAND, AgentAddress, choose_address, choose_command
 from dragoman.cli.options import UsageError
@@ -75,10 +75,15 @@ def _check_agent(options: argparse.Namespace, command: list[str], address: Agent
                 timeout_s=options.timeout,
                 turn_timeout_s=options.turn_timeout,
                 start_timeout_s=options.start_timeout,
+                protocols=PROTOCOLS[options.protocol],
                 on_scene=_show_progress if _has_watcher(options) else None,
             )
         )
     )
+
+
+PROTOCOLS: dict[str | None, tuple[Version, ...] | None] = {None: None, "1": (1,), "2": (2,), "both": (1, 2)}
+"""The versions that `--protocol` names; without it, those that the other side speaks."""
 
 
 def _client(options: argparse.Namespace) -> int:
@@ -102,12 +107,13 @@ def _matrix(options: argparse.Namespace) -> int:
 
 
 def _rule(options: argparse.Namespace) -> int:
-    unknown = [given for given in options.ids if given.upper() not in RULES]
+    ids = [given.partition("@")[0].upper() for given in options.ids]
+    unknown = [given for given, found in zip(options.ids, ids, strict=True) if found not in RULES]
     if unknown:
         near = closest(unknown[0], RULES)
         step = f"did you mean {near}?" if near else "docs/check-rules.md lists them"
         raise UsageError(f"there is no rule {unknown[0]!r}; {step}")
-    print("\n\n".join(_explain(RULES[given.upper()]) for given in options.ids))
+    print("\n\n".join(_explain(RULES[found]) for found in ids))
     return 0
 
 
@@ -116,7 +122,7 @@ def _explain(rule: Rule) -> str:
         (
             f"{rule.id} {rule.title}",
             f"  level     {rule.level}, for {rule.role}s",
-            f"  clause    {rule.url}",
+            *(f"  clause    {rule.url_in(version)}" for version in rule.versions),
             f"  occasion  {rule.exercised}",
             f"  fix       {rule.fix}",
         )
@@ -147,7 +153,9 @@ class NoPlace(DragomanError):
 async def check(command: list[str], options: argparse.Namespace) -> CheckReport:
     """Judge a client. Raises StartError, NeverStarted, NoPlace."""
     if options.listen is None:
-        return await check_client(ClientOptions(command=tuple(command), timeout_s=options.timeout))
+        return await check_client(
+            ClientOptions(command=tuple(command), timeout_s=options.timeout, protocols=PROTOCOLS[options.protocol])
+        )
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         try:
             return await _wait(Path(directory), options.listen)

@@ -1,8 +1,9 @@
-"""Failures of an agent, in words for a person at a shell, without words of the protocol, and the exit codes."""
+"""Failures of an agent, in words for a person at a shell, without words of the protocol."""
 
 import shlex
 from collections.abc import Sequence
 
+from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.client import MissingCapability, NeedsLogin, NotAnAgent, StartTimeout
 from dragoman.client.problem import QUOTED_LINES, Refused, describe_login
 from dragoman.errors import DragomanError, ErrorCode, ProcessDied, RemoteError
@@ -119,12 +120,6 @@ def _explain_method(command: Sequence[str], method: v1.AuthMethod) -> str:
         return f"{words}; run {shlex.join([*command, *method.args])}"
     return f"{words}; log in with the agent's own program, or in an editor"
 
-
-FAILED = 1
-"""The agent failed: it could not be started, is no agent, died, or answered with an error."""
-
-USAGE = 2
-"""The command line is wrong, names a thing that is not there, or needs a capability that this agent lacks."""
 
 _OF_NAMED_SESSIONS = frozenset(
     method.name for method in (SESSION_LOAD, SESSION_RESUME, SESSION_FORK, SESSION_CLOSE, SESSION_DELETE)

@@ -11,6 +11,7 @@ from dragoman.assistant.keys import MAX_KEY_LENGTH, BadKey, KeyStore
 from dragoman.assistant.models.providers import PROVIDERS, Provider, leads_elsewhere, login_name
 from dragoman.assistant.profile import ProfileError
 from dragoman.assistant.profile.choice import find_explicit
+from dragoman.assistant.start.model_servers import check_address
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 from dragoman.home import home
@@ -34,8 +35,8 @@ def log_in(given: str | None, *, model: str | None = None, agent_file: str | Non
     """Ask for the key of a provider and keep it; returns the exit code."""
     try:
         name = choose_provider(given, model, agent_file)
-        provider, store = PROVIDERS[name], KeyStore(home())
-        store.keep(name, _ask(provider))
+        store = KeyStore(home())
+        store.keep(name, _ask(_title(name)))
     except (NoProvider, ProfileError) as problem:
         return fail("login", problem, 2)
     except DragomanError as problem:
@@ -43,8 +44,9 @@ def log_in(given: str | None, *, model: str | None = None, agent_file: str | Non
     except KeyboardInterrupt:
         print("\nNothing was changed.", file=sys.stderr)
         return INTERRUPTED
-    print(f"The key for {provider.title} is kept in {store.path}, which only you can read.")
-    _mention_what_counts_before(provider)
+    print(f"The key for {_title(name)} is kept in {store.path}, which only you can read.")
+    if name in PROVIDERS:
+        _mention_what_counts_before(PROVIDERS[name])
     return 0
 
 
@@ -57,19 +59,21 @@ def log_out(given: str | None, *, model: str | None = None, agent_file: str | No
         return fail("logout", problem, 2)
     except DragomanError as problem:
         return fail("logout", problem, 1)
-    title = PROVIDERS[name].title
+    title = _title(name)
     print(f"The key for {title} is forgotten." if was_there else f"There was no key for {title}.")
-    for variable in PROVIDERS[name].variables:
+    for variable in PROVIDERS[name].variables if name in PROVIDERS else ():
         if os.environ.get(variable):
             print(f"{variable} is still set here, and counts.")
     return 0
 
 
 def choose_provider(given: str | None, model: str | None, agent_file: str | None) -> str:
-    """Return the provider: the one that was named, else that of the configured model.
+    """Return the provider, or the address of a server: the one that was named, else that of the configured model.
 
-    Raises NoProvider, and ProfileError for an agent file that was named.
+    Raises NoProvider, ServerUnusable for an address that is none, and ProfileError for an agent file that was named.
     """
+    if given is not None and "://" in given:
+        return check_address(given)
     kind = given
     if kind is None:
         if agent_file is not None:
@@ -94,7 +98,11 @@ def fail(command: str, problem: DragomanError, code: int) -> int:
     return code
 
 
-def _ask(provider: Provider) -> str:
+def _title(name: str) -> str:
+    return PROVIDERS[name].title if name in PROVIDERS else name
+
+
+def _ask(title: str) -> str:
     """Return the key that a person types unseen, or that is piped in; raises BadKey."""
     if sys.stdin is None:  # it was closed
         return ""
@@ -104,7 +112,7 @@ def _ask(provider: Provider) -> str:
         except UnicodeDecodeError:
             raise BadKey("that is no key: it is no text; nothing was changed") from None
     try:
-        return getpass.getpass(f"Key for {provider.title} (it is not shown): ").strip()
+        return getpass.getpass(f"Key for {title} (it is not shown): ").strip()
     except EOFError:
         return ""
 

@@ -5,7 +5,9 @@ An old spelling that was documented goes on working and is left out of the help:
 """
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Protocol
 
 from dragoman.errors import DragomanError
@@ -120,6 +122,16 @@ def add_model(parser: TakesOptions) -> None:
     )
 
 
+def add_store(parser: TakesOptions) -> None:
+    """Take the address of the database that keeps sessions."""
+    parser.add_argument(
+        "--store",
+        metavar="ADDRESS",
+        help="keep sessions in this database, such as postgresql://USER@HOST/NAME, in place of files "
+        "(default: DRAGOMAN_STORE)",
+    )
+
+
 def add_earlier_session(parser: argparse.ArgumentParser) -> None:
     """Take the session to go on with."""
     group = parser.add_mutually_exclusive_group()
@@ -137,7 +149,28 @@ def add_url(parser: TakesOptions) -> None:
         help="an agent that runs already, such as http://127.0.0.1:8421/acp of dragoman serve; "
         f"its token is taken from --token-file or ${TOKEN_VARIABLE}",
     )
-    parser.add_argument("--token-file", metavar="FILE", help="the file that has the token for --url")
+    add_token_file(parser)
+
+
+def add_token_file(parser: TakesOptions) -> None:
+    """Take the file that has the token of an address."""
+    words = f"the file that has the token for the URL (default: the token in ${TOKEN_VARIABLE})"
+    parser.add_argument("--token-file", metavar="FILE", help=words)
+
+
+def add_runner(parser: TakesOptions) -> None:
+    """Take the place where the agent runs."""
+    parser.add_argument(
+        "--in",
+        dest="place",
+        metavar="PLACE",
+        help="run the agent there: docker:IMAGE, a container, or ssh:HOST, another machine; it has the files and the "
+        "commands of that place",
+    )
+    _add_repeated(
+        parser, "--map", "LOCAL=REMOTE", "a directory of this machine, and its name where --in runs the agent"
+    )
+    _add_repeated(parser, "--env", "NAME", "a variable of this environment that the agent gets where --in runs it")
 
 
 def add_timeout(parser: TakesOptions, content: str, default_s: float | None = None, default_words: str = "") -> None:
@@ -161,6 +194,18 @@ def port(given: str) -> int:
     if not 0 <= number <= MAX_PORT:
         raise ValueError(given)
     return number
+
+
+_AGE = re.compile(r"([0-9]{1,6})([mhdw])")
+_UNITS_S = {"m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+
+
+def age(given: str) -> timedelta:
+    """Read a time such as 30d."""
+    found = _AGE.fullmatch(given)
+    if found is None:
+        raise argparse.ArgumentTypeError("expected a number and m, h, d or w, such as 30d")
+    return timedelta(seconds=int(found[1]) * _UNITS_S[found[2]])
 
 
 # argparse says "invalid … value".

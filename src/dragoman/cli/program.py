@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from dragoman.agent import Agent
+from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.output import complain
 from dragoman.errors import DragomanError
 
@@ -14,16 +15,18 @@ class BadProgram(DragomanError):
     """The command line names no agent; the message says what was found, and what is expected."""
 
 
-def run_program(place: str, option: str | None) -> int:
-    """Serve until the client closes stdin; 2 for a place where there is no agent."""
+def run_program(place: str, option: str | None, store: str | None = None) -> int:
+    """Serve until the client closes stdin; 2 for a place where there is no agent, and for a store that is none."""
     if option is not None:
         complain("agent", f"--model and --agent are for dragoman's own agent; leave out {option!r}, or {place!r}")
-        return 2
+        return USAGE
     try:
         agent = find_agent(place)
-    except BadProgram as error:
+        if store is not None:
+            agent.keep_sessions_in(store)
+    except DragomanError as error:
         complain("agent", error)
-        return 2
+        return USAGE
     agent.run()
     return 0
 

@@ -1,5 +1,6 @@
 """Earlier sessions that the command line means: by id, by the beginning of one, or the newest of a directory."""
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -49,9 +50,29 @@ async def find_session(agent: RemoteAgent, given: str, cwd: str | None = None) -
     return FoundSession(info.session_id, cwd or info.cwd, info)
 
 
+async def find_sessions(agent: RemoteAgent, given: Sequence[str]) -> list[FoundSession]:
+    """Return the sessions that are meant, each once; the agent is asked for its list once. Raises AmbiguousSession."""
+    if len(given) == 1:
+        return [await find_session(agent, given[0])]
+    try:
+        infos = [info async for info in agent.list_sessions(archived="include")]
+    except MissingCapability:
+        infos = []
+    found = [_choose(each, infos) for each in given]
+    return list({each.session_id: each for each in found}.values())
+
+
+def _choose(given: str, infos: Sequence[v1.SessionInfo]) -> FoundSession:
+    matches = [info for info in infos if info.session_id == given]
+    matches = matches or [info for info in infos if info.session_id.startswith(given)]
+    if len(matches) > 1:
+        raise AmbiguousSession(given, [info.session_id for info in matches])
+    return FoundSession(matches[0].session_id, matches[0].cwd, matches[0]) if matches else FoundSession(given, "")
+
+
 async def _look_up(agent: RemoteAgent, given: str) -> list[v1.SessionInfo]:
     matches: dict[str, v1.SessionInfo] = {}
-    async with aclosing(agent.list_sessions()) as infos:
+    async with aclosing(agent.list_sessions(archived="include")) as infos:
         async for info in infos:
             if info.session_id == given:
                 return [info]

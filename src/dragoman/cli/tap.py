@@ -4,20 +4,24 @@ import argparse
 
 from dragoman.check.tap import Tap, TapOptions, exit_code
 from dragoman.cli.agent_choice import choose_command
+from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.errors import CommandNotFound, DragomanError
 from dragoman.event_loop import Stopped, run
 
-USAGE_ERROR = 2
 CANNOT_RUN = 126
 NOT_FOUND = 127
 
 
 def main(options: argparse.Namespace) -> int:
     """Pass everything between our stdio and the agent; the exit code is the agent's, as a shell would have it."""
-    if not options.command:
-        raise UsageError("which agent? say: dragoman tap [OPTIONS] -- COMMAND OF THE AGENT")
+    if options.proxy and options.command:
+        raise UsageError("a proxy in a conductor's chain has no agent of its own; leave out --proxy or the command")
+    if not options.command and not options.proxy:
+        raise UsageError(
+            "which agent? say: dragoman tap [OPTIONS] -- COMMAND OF THE AGENT, or --proxy in a conductor's chain"
+        )
     if options.record_only and options.output is None:
         raise UsageError("--record-only needs a file to record to; say --output FILE too")
     given = TapOptions(
@@ -27,16 +31,16 @@ def main(options: argparse.Namespace) -> int:
         keep_secrets=options.keep_secrets,
         record_only=options.record_only,
     )
-    command = choose_command(options.command)
+    command = [] if options.proxy else choose_command(options.command)
     try:
         tap = Tap(command, given)
     except DragomanError as error:
         complain("tap", error)
-        return USAGE_ERROR
+        return USAGE
     except OSError as error:
         path = error.filename or options.findings or options.output
         complain("tap", f"cannot write to {path}: {error.strerror}")
-        return USAGE_ERROR
+        return USAGE
     return _pass(tap)
 
 

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory
+from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory, prefer_agent
 from dragoman.cli.chat.background import AgentThread, SessionOpener
+from dragoman.cli.chat.local import AgentSwitched
 from dragoman.cli.chat.options import choose
-from dragoman.cli.failure import USAGE, exit_code_of, explain
+from dragoman.cli.exit_codes import USAGE
+from dragoman.cli.failure import exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
 from dragoman.client import Session
@@ -22,7 +24,7 @@ HISTORY = "chat-history"
 
 def main(options: argparse.Namespace) -> int:
     """Talk until the person leaves, or stdin ends."""
-    agent = choose_agent(options)
+    agent = prefer_agent(options, choose_agent(options))
     if options.agent and not agent.is_own:
         raise UsageError("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
     cwd = choose_directory(options.cwd)
@@ -39,6 +41,10 @@ def main(options: argparse.Namespace) -> int:
             complain("chat", error)
             return USAGE
     try:
+        if _has_person() and agent.is_own:
+            from dragoman.cli.model_choice import choose_at_start
+
+            agent = choose_at_start(options, agent, cwd, input, print)
         return _chat(options, agent, cwd)
     except DragomanError as error:
         complain("chat", explain(error, is_own=agent.is_own))
@@ -47,8 +53,25 @@ def main(options: argparse.Namespace) -> int:
         return 128 + signal.SIGINT
 
 
+def _has_person() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
 def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
-    has_person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    """Talk with the agent, and with each that the person goes on to."""
+    while True:
+        try:
+            _talk_with(agent, options, cwd)
+        except AgentSwitched as switched:
+            agent = ChosenAgent(switched.command)
+            options.model = options.session = None
+            options.is_continued = False
+        else:
+            return 0
+
+
+def _talk_with(agent: ChosenAgent, options: argparse.Namespace, cwd: Path) -> None:
+    has_person = _has_person()
     with AgentThread(agent, has_person=has_person) as background:
         opener = SessionOpener(background, cwd, [Path(name).absolute() for name in options.mcp])
         session = _open(opener, options)
@@ -60,7 +83,6 @@ def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
             from dragoman.cli.chat.piped import PipedChat
 
             PipedChat(background, session).run(sys.stdin)
-    return 0
 
 
 def _talk(background: AgentThread, opener: SessionOpener, session: Session) -> None:

@@ -179,7 +179,7 @@ def _connect(
 ) -> AbstractAsyncContextManager[RemoteAgent]:
     if agent.address is not None:
         return agent.address.connect(policy=policy, elicit=elicit)
-    return connect(agent.command, policy=policy, elicit=elicit)
+    return connect(agent.command, policy=policy, elicit=elicit, protocol_version=agent.newest)
 
 
 MAX_LISTED = 20

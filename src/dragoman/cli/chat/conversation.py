@@ -17,17 +17,21 @@ from dragoman.cli.chat.background import (
     answer,
 )
 from dragoman.cli.chat.entry import PromptInput, fill_in
-from dragoman.cli.chat.local import LocalCommands, complete
+from dragoman.cli.chat.local import START, LocalCommands, complete
+from dragoman.cli.chat.mentions import link_mentions
 from dragoman.cli.chat.options import find_option
 from dragoman.cli.chat.view import MARK, TurnView, note
 from dragoman.cli.failure import explain
 from dragoman.cli.terminal.keys import ESCAPE, WAIT_S, Keyboard
 from dragoman.cli.terminal.permission import PermissionChoice, answer_row, find_choices, find_refusal, question_rows
 from dragoman.cli.terminal.screen import Screen
-from dragoman.client import Done, Elicitation, Question, Session
+from dragoman.client import Done, Elicitation, Question, Session, Text, Thought, ToolChanged
 from dragoman.errors import DragomanError, ProcessDied
 from dragoman.protocol import v1
 from dragoman.text import clean_text, one_line
+
+_OWN_WORK = (Text, Thought, ToolChanged)
+"""The events outside of a turn that are shown; others change what is shown anyway, such as the commands."""
 
 
 class PersonLeft(Exception):
@@ -65,14 +69,30 @@ class ChatConversation:
             self.view.finish()
             self.screen.begin_block()
             note(self.screen, "This was said before. Go on:")
+        elif option is not None and option.current == "guide":
+            self._introduce_guide()
+
+    def _introduce_guide(self) -> None:
+        """Say that no language model answers, and what can be tried all the same."""
+        agent = self.background.agent
+        methods = (agent.capabilities.meta or {}).get(START)
+        if not methods:
+            return
+        place = {"cwd": self.session.cwd, "sessionId": self.session.id}
+        told = self.background.call(agent.call_extension(methods["introduce"], place))
+        note(self.screen, clean_text(str(told["words"])))
+        note(self.screen, f"Try: {one_line(' · '.join(told['prompts']))}")
+        note(self.screen, ":connect connects a language model")
 
     def run(self) -> None:
         """Talk until the person leaves; raises DragomanError when the agent is gone."""
         note(self.screen, ":help tells more, Ctrl-D leaves")
         try:
             while True:
+                self._show_own_work()
                 text = self._read()
                 if text.strip():
+                    self._show_own_work()
                     self._handle(text)
         except (PersonLeft, EOFError):
             self.view.pause()
@@ -85,9 +105,13 @@ class ChatConversation:
         """Say something of our own."""
         note(self.screen, text, style)
 
+    def ask(self, words: str) -> str:
+        """Return one line of the person, which is no part of the history; raises EOFError."""
+        return self._entry.read_answer(words)
+
     def prompt(self, text: str) -> None:
         """Give the agent a prompt and show the turn to its end."""
-        blocks = [v1.TextContent(text=text), *self.images]
+        blocks = [v1.TextContent(text=text), *link_mentions(self.opener.cwd, text), *self.images]
         self.images = []
         self.screen.is_fresh = False
         with self._keys.quiet(), self._interruptible():
@@ -98,6 +122,19 @@ class ChatConversation:
             except BaseException:
                 self.view.finish()
                 raise
+
+    def _show_own_work(self) -> None:
+        """Show what the agent did by itself since the last turn, before the person goes on."""
+        between = self.session.events_between_turns
+        taken = [between.popleft() for _ in range(len(between))]
+        work = [event for event in taken if isinstance(event, _OWN_WORK)]
+        if not work:
+            return
+        self.screen.begin_block()
+        note(self.screen, "The agent worked by itself:")
+        for event in work:
+            self.view.show(event)
+        self.view.finish()
 
     def _read(self) -> str:
         self.screen.begin_block()

@@ -18,6 +18,7 @@ from dragoman.client.elicitation import find_problems
 from dragoman.files.private_file import PrivateFile
 from dragoman.protocol import v1
 from dragoman.text import one_line, visible
+from dragoman.text.secret import hide_command_secrets
 
 try:
     import readline
@@ -103,12 +104,13 @@ class PromptInput:
     def _remember(self, text: str) -> str:
         if not text.strip():
             return text
+        kept = hide_command_secrets(text)
         if readline is not None:
-            readline.add_history(text)
+            readline.add_history(kept)
         try:
             self._history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(os.open(self._history, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:  # noqa: PTH123 -- the mode
-                file.write(f"{json.dumps(text)}\n")
+                file.write(f"{json.dumps(kept)}\n")
         except OSError as error:
             print(f"(the history is not kept: {error.strerror})", file=sys.stderr)
         return text

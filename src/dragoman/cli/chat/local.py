@@ -1,10 +1,11 @@
 """Commands with a leading colon: they are ours, and the agent does not see them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.chat.mentions import find_mentionable
 from dragoman.cli.chat.options import SessionOption, choose, find_option, list_options, read_image
 from dragoman.cli.chat.view import usage_words
 from dragoman.cli.terminal.rows import Span, wrap
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {
+    "archive": "[NUMBER|ID]: leave this session, or another one, out of lists",
+    "connect": "connect a model, or show how to log in to the agent",
     "help": "show this",
     "image": "PATH: send an image with the next prompt",
     "mode": "[NAME]: show the modes, or switch",
@@ -29,16 +32,28 @@ COMMANDS = {
     "sessions": "list the sessions of this directory",
     "set": "[OPTION [VALUE]]: show all options of the agent, the values of one, or set it",
     "thoughts": "show the thoughts of the last turn",
+    "title": "[WORDS]: show the title of the session, or give it another one",
     "usage": "show how full the context is",
 }
 
+START = "dragoman/start"
+"""The key of `_meta` by which our agent names its requests about models."""
+
 _INPUT = """\
 A line that ends in \\ goes on; Alt-Enter breaks it; \"\"\" alone begins and ends a longer text.
-Tab completes. Ctrl-C cancels the turn, twice leaves. Ctrl-R searches the history."""
+Tab completes, a file after @ too. Ctrl-C cancels the turn, twice leaves. Ctrl-R searches the history."""
 
 
 class UnknownCommand(DragomanError):
     """There is no local command of that name, or it needs something more."""
+
+
+class AgentSwitched(Exception):
+    """The person chose another agent to talk with."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.command = command
+        super().__init__(command[0])
 
 
 class LocalCommands:
@@ -59,6 +74,51 @@ class LocalCommands:
             raise UnknownCommand(f"there is no command :{one_line(name)}; :help shows those there are")
         getattr(self, f"_{name}")(words)
         return True
+
+    def _archive(self, words: str) -> None:
+        conversation = self._conversation
+        session_id = self._find(words) if words else conversation.session.id
+        conversation.background.call(conversation.background.agent.archive(session_id))
+        self._listed = []
+        conversation.tell(f"{one_line(session_id)} is archived; `dragoman sessions unarchive` takes that back")
+        if session_id == conversation.session.id:
+            conversation.enter(conversation.opener.new())
+
+    def _connect(self, words: str) -> None:
+        del words
+        conversation = self._conversation
+        agent = conversation.background.agent
+        methods = (agent.capabilities.meta or {}).get(START)
+        if not methods:
+            self._show_logins()
+            return
+        from dragoman.cli.model_choice import ModelQuestion
+
+        def call(name: str, params: Mapping[str, Any]) -> Any:
+            return conversation.background.call(agent.call_extension(name, params))
+
+        question = ModelQuestion(call, methods, lambda line: conversation.tell(line, ""))
+        is_own = conversation.background.is_own
+        try:
+            other = question.ask(conversation.ask, conversation.session.id, with_agents=is_own)
+        except EOFError:
+            other = None
+        if other is not None:
+            raise AgentSwitched(list(other.command))
+
+    def _show_logins(self) -> None:
+        conversation, agent = self._conversation, self._conversation.background.agent
+        if not agent.auth_methods:
+            raise UnknownCommand(f"{one_line(agent.name)} offers no way to connect a model; see its own settings")
+        conversation.tell(f"{one_line(agent.name)} has its own login:")
+        for method in agent.auth_methods:
+            conversation.tell(clean_text(f"  {method.name}: {method.description or ''}"), "")
+
+    def _title(self, words: str) -> None:
+        conversation = self._conversation
+        if words:
+            conversation.background.call(conversation.session.set_title(words))
+        conversation.tell(one_line(conversation.session.title or "The session has no title."))
 
     def _help(self, words: str) -> None:
         del words
@@ -200,6 +260,8 @@ _SHARED = frozenset(("mode", "model", "thoughts"))
 def complete(conversation: "ChatConversation", line: str, word: str) -> Sequence[str]:
     """Return the completions of a word of the input."""
     first, blank, rest = line.partition(" ")
+    if word.startswith("@"):
+        return [f"@{path} " for path in find_mentionable(conversation.opener.cwd, word[1:])]
     if not blank:
         offered = _offered(conversation)
         names = [f"/{name} " for name in offered] + [f":{name} " for name in COMMANDS]
@@ -213,9 +275,7 @@ def complete(conversation: "ChatConversation", line: str, word: str) -> Sequence
         return _values(conversation, name, rest, word)
     if first[1:] in ("mode", "model"):
         return _values(conversation, first[1:], rest, word)
-    if first == ":image":
-        return _paths(conversation.opener.cwd, word)
-    return []
+    return _paths(conversation.opener.cwd, word) if first == ":image" else []
 
 
 def _values(conversation: "ChatConversation", name: str, rest: str, word: str) -> list[str]:

@@ -4,6 +4,7 @@ from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chat.background import AgentAsks, AgentThread, TurnEnded, TurnEvents
+from dragoman.cli.terminal.asides import aside_words
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
 from dragoman.protocol import v1
@@ -60,7 +61,8 @@ class PipedChat:
             case Done(stop_reason) if stop_reason != "end_turn":
                 self._output.aside(f"[{one_line(stop_reason)}]")
             case _:
-                pass
+                if (words := aside_words(event)) is not None:
+                    self._output.aside(f"[{words}]")
 
     def _end_answer(self) -> None:
         self._output.say(self._settled.finish())

@@ -2,6 +2,7 @@
 
 import time
 
+from dragoman.cli.terminal.asides import aside_words, subagent_name
 from dragoman.cli.terminal.markdown import AsWritten, Markdown
 from dragoman.cli.terminal.rows import Row, Span, wrap
 from dragoman.cli.terminal.screen import Screen
@@ -21,6 +22,7 @@ from dragoman.client import (
     UserText,
     Withdrawn,
 )
+from dragoman.client.events import CompactionChanged, SubagentEvent
 from dragoman.protocol import v1
 from dragoman.text import TextCleaner, clean_text, one_line
 from dragoman.text.width import cut
@@ -77,17 +79,27 @@ class TurnView:
                 self._change(call)
             case PlanChanged(entries):
                 self._plan = entries
-            case ModeChanged(mode_id):
-                self._enter("note")
-                self.screen.add([[Span(f"mode: {one_line(mode_id)}", "dim")]])
-            case Noticed(_, title, description):
-                self._enter("note")
-                note(self.screen, clean_text("\n".join(filter(None, (title, description)))))
-            case Withdrawn():
-                self._enter("note")
-                note(self.screen, "the words above are void: the agent begins this part of its answer anew")
+            case SubagentEvent(subagent, Text(text)):
+                self._say(text, f"subagent {subagent_name(subagent)}")
             case _:
-                pass
+                self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """Show an event beside the conversation, if there is something to say about it."""
+        match event:
+            case ModeChanged(mode_id):
+                words = f"mode: {one_line(mode_id)}"
+            case Noticed(_, title, description):
+                words = clean_text("\n".join(filter(None, (title, description))))
+            case CompactionChanged(compaction) if compaction.status == "completed":
+                words = f"the conversation was summed up:\n{clean_text(compaction.text)}".rstrip(":\n")
+            case Withdrawn():
+                words = "the words above are void: the agent begins this part of its answer anew"
+            case _:
+                words = aside_words(event)
+        if words is not None:
+            self._enter("note")
+            note(self.screen, words)
 
     def note_question(self, call_id: str) -> None:
         """Take note that a question has shown all of a call."""
@@ -151,6 +163,8 @@ class TurnView:
             if who == "user":
                 self._said = AsWritten()
                 text = f"{MARK}{text}"
+            elif who != "agent":
+                note(self.screen, f"{who}:")
         self.screen.add(self._said.feed(self._cleaner.feed(text), self.screen.width))
 
     def _think(self, text: str) -> None:

@@ -20,10 +20,21 @@ SESSION_ACTIONS = {
     "show": "print a session's conversation",
     "load": "see that a session can be opened, and what is in it",
     "fork": "make a copy of a session, and print its id",
-    "delete": "let the agent forget a session for good",
+    "title": "give a session another title: title ID TITLE",
+    "archive": "leave a session out of lists; it can still be opened by its id",
+    "unarchive": "have a session in lists again",
+    "delete": "let the agent forget sessions for good: by ID, --all or --older-than",
     "export": "write a session's conversation, as --format says",
 }
 
+
+STORE_ACTIONS = {
+    "init": "make the tables, where they are not there",
+    "status": "show the processes that use it, and the sessions",
+    "migrate": "upgrade the tables to those of this dragoman",
+    "move": "copy all sessions of the home into it, or back with --to files, and compare them",
+    "prune": "archive or delete old sessions, in the database or, without one, in the home",
+}
 
 _RUN_EXIT_CODES = (
     "Exit codes: 0 done, 1 the agent failed, 2 usage, 3 stopped at a limit, 4 refused, 5 cancelled, "
@@ -48,6 +59,7 @@ def _agent(name: str) -> CommandParser:
     )
     shared.add_model(parser)
     shared.add_agent_file(parser)
+    shared.add_store(parser)
     parser.add_argument(
         "--login",
         metavar="PROVIDER",
@@ -62,10 +74,33 @@ def _agents(name: str) -> CommandParser:
         name,
         "Show the agents that are known by name, and the command of each. `-- NAME` at the end of another command "
         "uses one.",
-        epilog="They are in $DRAGOMAN_HOME (~/.dragoman): agents.json has your own, registry.json is a copy of the "
-        "ACP registry.",
+        "[OPTIONS]\ncheck NAME\nupdate FILE|URL",
+        "Your own are in $DRAGOMAN_HOME/agents.json (~/.dragoman). Others are found on PATH, and in registry.json "
+        "there, a copy of the ACP registry.",
     )
     shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS, had_json=True)
+    check = CommandParser(f"{name} check", "Judge an agent by the rules of the protocol.", "NAME")
+    check.add_argument("name", metavar="NAME", help="the agent")
+    parser.add_action("check", "judge an agent, as check agent -- NAME does", check)
+    update = CommandParser(f"{name} update", "Take a copy of the ACP registry; no agent is installed.", "FILE|URL")
+    update.add_argument("registry", metavar="FILE|URL", help="a registry.json, or the https address of one")
+    parser.add_action("update", "take another copy of the ACP registry", update)
+    return parser
+
+
+def _attach(name: str) -> CommandParser:
+    parser = CommandParser(
+        name,
+        "Serve ACP on stdin and stdout, for an editor to start, with the agent of a bridge that runs already, here or "
+        "on another machine. The sessions are the bridge's: they outlive the editor, and others can be on them too. "
+        "When the connection breaks, it is made again and the sessions go on where they were.",
+        "URL [OPTIONS]",
+        "Exit codes: 0 the editor closed stdin, 1 the bridge cannot be reached or refuses, 2 usage.",
+    )
+    parser.add_argument("url", metavar="URL", help="the bridge, such as https://host:8421 of dragoman serve")
+    parser.add_argument("--agent", metavar="NAME", help="which agent of the bridge (default: its first)")
+    shared.add_token_file(parser)
+    shared.add_timeout(parser, "a bridge that is away, with each message of the editor,", 60)
     return parser
 
 
@@ -85,6 +120,7 @@ def _chat(name: str) -> CommandParser:
     shared.add_earlier_session(parser)
     shared.add_model(parser)
     shared.add_agent_file(parser)
+    shared.add_runner(parser)
     shared.add_url(parser)
     return parser
 
@@ -106,15 +142,18 @@ def _init(name: str) -> CommandParser:
     parser = CommandParser(
         name,
         "Write a commented dragoman.yaml in this directory. With --kit, write a project for an agent of your own. With "
-        "--editor, write nothing: print the configuration that makes that editor start dragoman, and where it goes.",
+        "--editor, write nothing: print the configuration that makes that editor start dragoman, or attach to a bridge "
+        "with --url, and where it goes.",
         epilog="A dragoman.yaml in a project counts for sessions there; the one in $DRAGOMAN_HOME for all others.",
     )
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--home", action="store_true", help="write it to $DRAGOMAN_HOME (~/.dragoman) instead")
     place.add_argument("--editor", choices=EDITORS, help="print the snippet for this editor")
+    place.add_argument("--schema", action="store_true", help="print the JSON schema of dragoman.yaml, for editors")
     place.add_argument(
         "--kit", metavar="NAME", help="write the project of an agent of your own, in a new directory NAME"
     )
+    shared.add_url(parser)
     shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS, had_json=True)
     return parser
 
@@ -132,7 +171,10 @@ def _login(name: str) -> CommandParser:
     )
     parser.set_defaults(forgets=name == "logout")
     parser.add_argument(
-        "provider", metavar="PROVIDER", nargs="?", help="such as anthropic (default: that of the configured model)"
+        "provider",
+        metavar="PROVIDER",
+        nargs="?",
+        help="such as anthropic, or the address of a server (default: that of the configured model)",
     )
     shared.add_model(parser)
     shared.add_agent_file(parser)
@@ -179,6 +221,9 @@ def _mcp_add(name: str) -> CommandParser:
     ):
         parser.add_argument(option, metavar="NAME=VALUE", action="append", type=shared.pair, default=[], help=words)
     parser.add_argument("--sse", action="store_true", help="the URL speaks the older of the two HTTP transports")
+    parser.add_argument(
+        "--no-roots", action="store_true", help="do not tell it the session's directories; it has its own"
+    )
     parser.add_argument(
         "--include",
         metavar="MODE",
@@ -236,6 +281,7 @@ def _take_server(parser: CommandParser) -> CommandParser:
     shared.add_cwd(parser)
     shared.add_agent_file(parser)
     shared.add_mcp(parser)
+    shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS)
     return parser
 
 
@@ -269,8 +315,12 @@ def _run(name: str) -> CommandParser:
     shared.add_mcp(parser)
     shared.add_policy(parser)
     shared.add_earlier_session(parser)
+    parser.add_argument(
+        "--ephemeral", action="store_true", help="delete the session at the end; the agent must be able to"
+    )
     shared.add_model(parser)
     shared.add_agent_file(parser)
+    shared.add_runner(parser)
     shared.add_url(parser)
     formats = {"text": "the answer as it streams", "json": "one object at the end", "ndjson": "the raw conversation"}
     shared.add_format(parser, formats)
@@ -284,7 +334,8 @@ def _sessions(name: str) -> CommandParser:
         "The sessions that an agent keeps. ID is a session's id, or as much of its beginning as tells it from the "
         "others; for export to atif and openai also a recording, such as tap --output makes. CMD is any ACP agent, or "
         "the name of one, URL one that runs already; without either, dragoman's own is used.",
-        "[ACTION] [ID] [OPTIONS] [--url URL | -- CMD ...]",
+        "[ACTION] [ID ...] [OPTIONS] [--url URL | -- CMD ...]\ntitle ID TITLE [OPTIONS]\n"
+        "delete (ID ... | --all | --older-than AGE) [--cwd DIR] [--yes] [OPTIONS]",
         "Exit codes: 0 done, 1 it cannot be done, 2 usage.",
         takes_command=True,
     )
@@ -297,8 +348,10 @@ def _sessions(name: str) -> CommandParser:
         default="list",
         help="see below",
     )
-    parser.add_argument("id", metavar="ID", nargs="?", help="which session")
-    shared.add_cwd(parser, default=None, default_words="list: all of them; else: as the agent's list has it")
+    parser.add_argument("words", metavar="ID", nargs="*", help="which session; delete: several; title: ID and TITLE")
+    shared.add_cwd(
+        parser, default=None, default_words="list, delete --all: all of them; else: as the agent's list has it"
+    )
     formats = {
         "text": "for people",
         "json": "for programs",
@@ -310,8 +363,43 @@ def _sessions(name: str) -> CommandParser:
     shared.add_format(parser, formats, had_json=True)
     shared.add_output(parser, "the export")
     parser.add_argument("--long", action="store_true", help="list: whole ids and titles")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--archived", action="store_true", help="list: those that are archived")
+    which.add_argument("--all", action="store_true", help="list: archived ones, too; delete: every session")
+    parser.add_argument(
+        "--older-than",
+        metavar="AGE",
+        type=shared.age,
+        help="delete: sessions that were not used for so long: 30d, 12h, 90m or 4w",
+    )
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
     shared.add_url(parser)
+    return parser
+
+
+def _store(name: str) -> CommandParser:
+    parser = CommandParser(
+        name,
+        "The PostgreSQL database that keeps sessions in place of files, so that any number of machines can share them.",
+        "ACTION [--store ADDRESS] [OPTIONS]",
+        "The address is one of libpq, such as postgresql://USER@HOST/NAME; keep the password in ~/.pgpass or "
+        "PGPASSWORD. Exit codes: 0 done, 1 it cannot be done, 2 usage.",
+    )
+    parser.words = STORE_ACTIONS
+    parser.add_argument("action", metavar="ACTION", type=shared.word_of("action", STORE_ACTIONS), help="see below")
+    shared.add_store(parser)
+    parser.add_argument(
+        "--to", choices=("database", "files"), default="database", help="move: where to (default: database)"
+    )
+    parser.add_argument(
+        "--archive-after", metavar="AGE", help="prune: archive sessions not written to for so long, such as 30d or 1y"
+    )
+    parser.add_argument("--delete-after", metavar="AGE", help="prune: delete sessions not written to for so long")
+    parser.add_argument(
+        "--max-size", metavar="SIZE", help="prune: delete the oldest sessions until all have at most this size (50GB)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="prune: only tell what would be done")
+    shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS)
     return parser
 
 
@@ -319,9 +407,9 @@ def _tap(name: str) -> CommandParser:
     parser = CommandParser(
         name,
         "Stand between an editor and an agent: pass every byte untouched, judge the conversation by the rules of the "
-        "protocol, and record it if told to. Put it before the agent's command in the editor's configuration. A "
-        "summary goes to stderr at the end.",
-        "[OPTIONS] -- CMD ...",
+        "protocol, and record it if told to. Put it before the agent's command in the editor's configuration, or let "
+        "a conductor start it with --proxy. A summary goes to stderr at the end.",
+        "[OPTIONS] (-- CMD ... | --proxy)",
         "The exit code is the agent's: 128 plus the signal if one ended it, 127 if there is no such command. "
         "`dragoman check trace FILE` judges a recording.",
         takes_command=True,
@@ -335,12 +423,18 @@ def _tap(name: str) -> CommandParser:
         help="record environments, headers and tokens too, which are hidden otherwise",
     )
     parser.add_argument("--record-only", action="store_true", help="do not judge; goes with --output")
+    parser.add_argument(
+        "--proxy",
+        action="store_true",
+        help="stand as a proxy in a conductor's chain (proxy/initialize, proxy/successor), in place of CMD",
+    )
     return parser
 
 
 _BUILDERS: dict[str, Callable[[str], CommandParser]] = {
     "agent": _agent,
     "agents": _agents,
+    "attach": _attach,
     "chat": _chat,
     "check": build_check,
     "completion": _completion,
@@ -351,5 +445,6 @@ _BUILDERS: dict[str, Callable[[str], CommandParser]] = {
     "run": _run,
     "serve": build_serve,
     "sessions": _sessions,
+    "store": _store,
     "tap": _tap,
 }

@@ -58,8 +58,17 @@ def _check_agent(name: str) -> CommandParser:
     parser.add_argument(
         "--turn-timeout", metavar="S", type=shared.seconds, default=60.0, help="seconds for a turn (60)"
     )
+    _add_protocol(parser, "an agent")
     _add_report_options(parser)
     return parser
+
+
+def _add_protocol(parser: CommandParser, peer: str) -> None:
+    parser.add_argument(
+        "--protocol",
+        choices=["1", "2", "both"],
+        help=f"the version of ACP to judge by; version 2 is a draft (1, and 2 too for {peer} that speaks it)",
+    )
 
 
 def _check_client(name: str) -> CommandParser:
@@ -80,6 +89,7 @@ def _check_client(name: str) -> CommandParser:
         help="wait for a client that somebody points at us, until Ctrl-C",
     )
     shared.add_timeout(parser, "the client to end, each time it is started,", 30.0)
+    _add_protocol(parser, "a client")
     _add_report_options(parser)
     return parser
 

@@ -1,5 +1,7 @@
 """The parser of `dragoman serve`."""
 
+import argparse
+
 from dragoman.cli import options as shared
 from dragoman.cli.parser import CommandParser
 
@@ -21,12 +23,19 @@ def build_serve(name: str) -> CommandParser:
     )
     formats = {"text": "links for people", "json": "url, acp and token for programs, in one line"}
     shared.add_format(parser, formats, had_json=True)
+    parser.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        help="open the link in a browser (default: at a terminal of a machine with a display, not in CI)",
+    )
     shared.add_cwd(parser)
     served = parser.add_argument_group("what is served")
     shared.add_agents_file(served)
     served.add_argument("--name", metavar="NAME", help="the agent's name in /acp/NAME (default: after its command)")
     shared.add_model(served)
     shared.add_agent_file(served)
+    shared.add_store(served)
+    shared.add_runner(served)
     _add_network(parser)
     _add_times(parser)
     return parser

@@ -1,4 +1,4 @@
-"""`dragoman init`: write an agent file or a project of the kit, or show how an editor is told of the agent."""
+"""`dragoman init`: write an agent file or a project of the kit, or show the schema or an editor's configuration."""
 
 import argparse
 import json
@@ -10,19 +10,29 @@ from pathlib import Path
 import msgspec
 
 from dragoman.assistant.profile.choice import FILE_NAME
-from dragoman.cli.init.editors import agent_command, snippets
+from dragoman.cli.init.editors import agent_command, attach_command, snippets
+from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.files.private_file import next_step
 from dragoman.home import BadHome, home
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do one of the three; 1 when a file is there already or cannot be written."""
+    """Do one of the four; 1 when a file is there already or cannot be written."""
     as_json = options.format == "json"
+    if (options.url or options.token_file) and not options.editor:
+        raise UsageError("--url and --token-file are for --editor: say which editor is to attach to that bridge")
+    if options.token_file and not options.url:
+        raise UsageError("--token-file is for --url; leave it out, or say where the bridge is")
     if options.kit is not None:
         return _start_kit(options.kit, as_json=as_json)
     if options.editor:
-        return _show(options.editor, as_json=as_json)
+        command = attach_command(options.url, options.token_file) if options.url else agent_command()
+        return _show(options.editor, command, as_json=as_json)
+    if options.schema:
+        schema = resources.files("dragoman.assistant.profile") / "agent-file.schema.json"
+        print(schema.read_text("utf-8"), end="")
+        return 0
     try:
         directory = home() if options.home else Path.cwd()
     except BadHome as error:
@@ -54,8 +64,7 @@ def _write(path: Path, *, as_json: bool) -> int:
     return 0
 
 
-def _show(editor: str, *, as_json: bool) -> int:
-    command = agent_command()
+def _show(editor: str, command: list[str], *, as_json: bool) -> int:
     shown = snippets(editor, command)
     if as_json:
         print(json.dumps({"editor": editor, "command": command, "snippets": msgspec.to_builtins(shown)}))

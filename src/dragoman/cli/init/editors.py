@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.installation import find_installation
+
 
 class Snippet(msgspec.Struct, frozen=True):
     """Lines of configuration, with their product and the file that they go into."""
@@ -22,11 +24,27 @@ class Snippet(msgspec.Struct, frozen=True):
 
 
 def agent_command() -> list[str]:
-    """Return the absolute command that starts our agent: the script beside this Python, or this Python itself."""
+    """Return the absolute command that starts our agent, also when this process is gone."""
+    return [*_own_command(), "agent"]
+
+
+def attach_command(url: str, token_file: str | None) -> list[str]:
+    """Return the absolute command that attaches to a bridge."""
+    given = [] if token_file is None else ["--token-file", str(Path(token_file).absolute())]
+    return [*_own_command(), "attach", url, *given]
+
+
+def _own_command() -> list[str]:
+    """Return the absolute command of dragoman.
+
+    It is the script beside this Python, or this Python itself; `uvx` where that made the environment, which is a cache.
+    """
     python = Path(sys.executable).absolute()
     script = python.with_name("dragoman")
-    start = [str(script)] if os.access(script, os.X_OK) else [str(python), "-m", "dragoman"]
-    return [*start, "agent"]
+    start = find_installation().uvx_command()
+    if start is None:
+        start = [str(script)] if os.access(script, os.X_OK) else [str(python), "-m", "dragoman"]
+    return start
 
 
 def snippets(editor: str, command: Sequence[str], name: str = "dragoman") -> list[Snippet]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.cli.mcp.files import read_foreign
 from dragoman.cli.output import complain, print_json, start_log
 from dragoman.errors import DragomanError
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from dragoman.assistant.profile import ProfileChoice
     from dragoman.cli.mcp.report import McpReport, McpServerRow
     from dragoman.mcp.config_files import ServersFile
-
-
-SOME_FAILED = 1
-BAD_INPUT = 2
 
 
 def main(options: argparse.Namespace) -> int:
@@ -50,11 +47,11 @@ def main(options: argparse.Namespace) -> int:
         report = run(_look(options))
     except DragomanError as error:
         complain("mcp", error)
-        return BAD_INPUT
+        return USAGE
     except Stopped as stopped:
         return 128 + stopped.signal_number
     _print(report, as_json=options.format == "json")
-    return 0 if report.is_good else SOME_FAILED
+    return 0 if report.is_good else FAILED
 
 
 async def _look(options: argparse.Namespace) -> "McpReport":

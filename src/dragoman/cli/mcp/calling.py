@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.cli.mcp.files import BadInput, read_foreign
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log
@@ -22,8 +23,6 @@ from dragoman.text import clean_text
 if TYPE_CHECKING:
     from dragoman.mcp.info import CallResult
 
-FAILED = 1
-BAD_INPUT = 2
 
 UNNAMED = "server"
 """The name of a server that is given by its address alone."""
@@ -36,11 +35,11 @@ def call_tool(options: argparse.Namespace) -> int:
         definition, tool, arguments = _read(options)
         result = run(_call(definition, tool, arguments, options))
     except ServerFailure as failure:
-        complain("mcp call", failure)
+        complain("mcp call", str(failure).replace(f"mcp login {UNNAMED}`", "mcp login --url URL`"))
         return FAILED
     except DragomanError as problem:
         complain("mcp call", problem)
-        return BAD_INPUT
+        return USAGE
     except Stopped as stopped:
         return 128 + stopped.signal_number
     if options.format == "json":

@@ -9,12 +9,12 @@ from dragoman.assistant.profile import FILE_NAME, ProfileError
 from dragoman.assistant.profile.choice import TSAGENT_FILE_NAMES
 from dragoman.assistant.profile.editing import EditRefused, ImpossibleEdit, add_server, remove_server
 from dragoman.assistant.profile.settings import PREFIX
+from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain
 from dragoman.home import home
 
 REFUSED = 1
-BAD_INPUT = 2
 
 
 def edit_servers(options: argparse.Namespace) -> int:
@@ -22,7 +22,7 @@ def edit_servers(options: argparse.Namespace) -> int:
     try:
         return _add(options) if options.action == "add" else _remove(options)
     except (ImpossibleEdit, ProfileError) as problem:
-        return _fail(options.action, problem, BAD_INPUT)
+        return _fail(options.action, problem, USAGE)
     except EditRefused as problem:
         return _fail(options.action, problem, REFUSED)
 
@@ -63,7 +63,8 @@ def _entry(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     else:
         raise UsageError("expected either a URL or -- and a command")
     entry["include"] = options.include
-    return {key: value for key, value in entry.items() if value}
+    entry = {key: value for key, value in entry.items() if value}
+    return {**entry, "roots": False} if options.no_roots else entry
 
 
 def _place(command: str, path: Path) -> str:

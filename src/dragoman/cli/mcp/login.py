@@ -1,24 +1,39 @@
 """`dragoman mcp login` and `dragoman mcp logout`: the tokens for a server that wants authorisation."""
 
 import argparse
+import asyncio
 import os
 import sys
 import webbrowser
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.cli.mcp.calling import at_address, find_server
 from dragoman.cli.mcp.files import BadInput
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain, start_log
+from dragoman.cli.output import complain, print_json, start_log
 from dragoman.errors import DragomanError, ServerFailure
 from dragoman.event_loop import Stopped, run
-from dragoman.mcp.definition import HttpServer
+from dragoman.mcp.definition import HttpServer, describe
 
-FAILED = 1
-BAD_INPUT = 2
+if TYPE_CHECKING:
+    from dragoman.mcp.authorisation import ClientIdentity, Consent, ConsentResult
+    from dragoman.mcp.callback import LoopbackCallback
 
 SECRET_VARIABLE = "DRAGOMAN_MCP_CLIENT_SECRET"  # noqa: S105 -- the name of a variable
 """The variable with the secret of a client that was registered by hand."""
+
+_WORDS = {
+    "logged_in": "Logged in to {name}.",
+    "not_needed": "{name} wants no login.",
+    "logged_out": "Forgot the tokens for {name}.",
+    "no_tokens": "There were no tokens for {name}.",
+}
 
 
 def log_in_or_out(options: argparse.Namespace) -> int:
@@ -27,15 +42,20 @@ def log_in_or_out(options: argparse.Namespace) -> int:
     command = f"mcp {options.action}"
     try:
         server = _choose(options)
-        return _log_out(server) if options.action == "logout" else run(_log_in(server, options))
+        outcome = run(_log_out(server) if options.action == "logout" else _log_in(server, options))
     except ServerFailure as failure:
         complain(command, failure)
         return FAILED
     except DragomanError as problem:
         complain(command, problem)
-        return BAD_INPUT
+        return USAGE
     except Stopped as stopped:
         return 128 + stopped.signal_number
+    if options.format == "json":
+        print_json(msgspec.json.encode({"server": server.name, "address": describe(server), "outcome": outcome}))
+    else:
+        print(_WORDS[outcome].format(name=server.name))
+    return 0
 
 
 def _choose(options: argparse.Namespace) -> HttpServer:
@@ -47,44 +67,57 @@ def _choose(options: argparse.Namespace) -> HttpServer:
     return server
 
 
-def _log_out(server: HttpServer) -> int:
-    from dragoman.mcp.authorisation import TokenFile
+async def _log_out(server: HttpServer) -> str:
+    from dragoman.mcp.token_store import TokenStore
 
-    had = TokenFile(server.url).remove()
-    print(f"Forgot the tokens for {server.name}." if had else f"There were no tokens for {server.name}.")
-    return 0
+    return "logged_out" if await TokenStore(server.url).remove() else "no_tokens"
 
 
-async def _log_in(server: HttpServer, options: argparse.Namespace) -> int:
+async def _log_in(server: HttpServer, options: argparse.Namespace) -> str:
     from dragoman.agent.server_pool import IdleHost
-    from dragoman.mcp.authorisation import ClientIdentity, TokenFile
-    from dragoman.mcp.connector import ServerEnvironment
-    from dragoman.mcp.loopback_authoriser import open_loopback
-    from dragoman.mcp.server import ServerConnection
-    from dragoman.proc import Supervisor
-
-    async def supervise() -> Supervisor:
-        raise ServerFailure("a server at an address has no process")
+    from dragoman.mcp.authorisation import ClientIdentity
+    from dragoman.mcp.login import log_in
+    from dragoman.mcp.token_store import TokenStore
 
     cwd = str(choose_directory(options.cwd))
     identity = ClientIdentity(options.client_metadata, options.client_id, os.environ.get(SECRET_VARIABLE))
-    tokens = TokenFile(server.url)
-    async with open_loopback(_show, identity) as authoriser:
-        environment = ServerEnvironment(cwd, supervise, authoriser=authoriser)
-        connection = ServerConnection(server, environment, IdleHost(cwd), lambda _: None)
-        connection.start()
+    await log_in(server, TerminalAuthoriser(identity), IdleHost(cwd))
+    return "logged_in" if TokenStore(server.url).exists() else "not_needed"
+
+
+class TerminalAuthoriser:
+    """Shows a person in a terminal the page on which to agree."""
+
+    def __init__(self, identity: "ClientIdentity") -> None:
+        self.identity = identity
+
+    def check(self, server: HttpServer) -> None:
+        """Let every question pass: the person has asked for it."""
+
+    @asynccontextmanager
+    async def open(self, server: HttpServer) -> "AsyncGenerator[Consent]":
+        """Listen for the way back, as long as the context lasts; raises ServerFailure."""
+        from dragoman.mcp.callback import open_loopback
+
+        async with open_loopback() as callback:
+            yield _TerminalConsent(server.name, callback)
+
+
+class _TerminalConsent:
+    def __init__(self, server: str, callback: "LoopbackCallback") -> None:
+        self.redirect_uri = callback.redirect_uri
+        self._server = server
+        self._callback = callback
+
+    async def ask(self, url: str) -> "ConsentResult":
+        from dragoman.mcp.callback import CONSENT_TIMEOUT_S, read_consent, state_of
+
+        came = self._callback.expect(state_of(url))
+        print(f"Agree to the use of {self._server} on this page:\n\n  {url}\n", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            webbrowser.open(url)
         try:
-            await connection.settled()
-            if connection.state != "ready":
-                raise ServerFailure(f"{server.name} did not get ready: {connection.reason}")
-        finally:
-            await connection.stop()
-    done = f"Logged in to {server.name}." if tokens.path.exists() else f"{server.name} wants no login."
-    print(done)
-    return 0
-
-
-def _show(server: str, url: str) -> None:
-    print(f"Agree to the use of {server} on this page:\n\n  {url}\n", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        webbrowser.open(url)
+            async with asyncio.timeout(CONSENT_TIMEOUT_S):
+                return read_consent(await came)
+        except TimeoutError:
+            raise ServerFailure(f"nobody agreed to the use of it within {CONSENT_TIMEOUT_S:.0f} s; try again") from None

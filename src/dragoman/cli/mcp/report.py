@@ -1,7 +1,7 @@
 """The report of `dragoman mcp`: one object for programs, text for people."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -37,6 +37,8 @@ class McpToolRow(msgspec.Struct, frozen=True):
     """None: as the mode of the session says."""
     reads_only: bool
     description: str
+    parameters: dict[str, Any]
+    """The JSON schema of its arguments."""
 
 
 class McpServerRow(msgspec.Struct, frozen=True):
@@ -95,7 +97,8 @@ def _server(status: ServerStatus, member: SessionServer | None, names: dict[tupl
 def _tool(member: SessionServer, tool: ToolInfo, name: str) -> McpToolRow:
     permission = member.origin.permission_of(tool.name) if isinstance(member.origin, AgentServer) else None
     include = member.include(tool.name)
-    return McpToolRow(tool.name, name, include, permission, tool.reads_only, tool.description or tool.title)
+    words = tool.description or tool.title
+    return McpToolRow(tool.name, name, include, permission, tool.reads_only, words, tool.parameters)
 
 
 class McpReportText:

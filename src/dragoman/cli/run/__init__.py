@@ -13,11 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory
-from dragoman.cli.failure import FAILED, USAGE, AgentStderr, code_of, exit_code_of, explain
+from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory, prefer_agent
+from dragoman.cli.exit_codes import FAILED, TIMEOUT, USAGE
+from dragoman.cli.failure import AgentStderr, code_of, exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import start_log
-from dragoman.cli.run.output import OUTPUTS, TIMEOUT, NdjsonOutput, RunOutput, RunRecord
+from dragoman.cli.run.output import OUTPUTS, NdjsonOutput, RunOutput, RunRecord
 from dragoman.cli.run.policy import make_policy
 from dragoman.cli.session_choice import find_last_session
 from dragoman.cli.terminal.permission import PermissionPrompt, has_person
@@ -28,9 +29,14 @@ from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_DELETE
+from dragoman.protocol.origin import ORIGIN_KEY, RUN
 
 KILLED = 128 + signal.SIGINT
 
+
+DELETE_TIMEOUT_S = 10.0
+"""For an agent to delete a session: it has to close files, and the run is over otherwise."""
 
 MAX_EMBEDDED_BYTES = 1024 * 1024
 """Longer files are named and not sent: an agent reads the part of them that it needs."""
@@ -67,20 +73,36 @@ class RunJob(msgspec.Struct, frozen=True):
     servers: list[Path]
     session_id: str | None
     is_continued: bool
+    is_ephemeral: bool
     timeout_s: float | None
 
 
 def main(options: argparse.Namespace) -> int:
     """Run one prompt and return the exit code that tells how it went."""
-    agent = choose_agent(options)
+    agent = prefer_agent(options, choose_agent(options))
     if not agent.is_own and (options.model or options.agent):
         raise UsageError(
             "--model and --agent are for dragoman's own agent; give another one its options after its command"
         )
+    if options.ephemeral and (options.session or options.is_continued):
+        raise UsageError("--ephemeral deletes the session at the end, so it goes with a new one alone")
     start_log("ERROR")
     screen = AnswerOutput()
+    if has_person() and agent.is_own and options.format == "text" and options.prompt != "-":
+        from dragoman.cli.model_choice import choose_at_start
+
+        agent = choose_at_start(options, agent, choose_directory(options.cwd), _ask, screen.aside)
     job = _make_job(options, agent, screen)
     return _carry_out(job, OUTPUTS[options.format](screen), screen)
+
+
+def _ask(words: str) -> str:
+    """Read a line at the terminal; the question goes to stderr, because stdout has the answer."""
+    print(words, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
 
 
 def _make_job(options: argparse.Namespace, agent: ChosenAgent, screen: AnswerOutput) -> RunJob:
@@ -96,6 +118,7 @@ def _make_job(options: argparse.Namespace, agent: ChosenAgent, screen: AnswerOut
         servers=[Path(name).absolute() for name in options.mcp],
         session_id=options.session,
         is_continued=options.is_continued,
+        is_ephemeral=options.ephemeral,
         timeout_s=options.timeout,
     )
 
@@ -160,24 +183,55 @@ class _PromptRun:
     async def _work(self) -> None:
         job = self._job
         async with self._connect() as agent:
+            if job.is_ephemeral:
+                agent.check.method(SESSION_DELETE)
             session = self.record.session = await _open(agent, job)
-            for event in session.events_between_turns:
-                self.record.note(event)
-            self._output.begin(session, withdraws=agent.withdraws)
-            blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
-            turn = session.prompt([job.prompt, *blocks])
-            self._watch_keys(session)
-            await self._read(turn)
+            try:
+                await self._talk(agent, session)
+            finally:
+                if job.is_ephemeral:
+                    await self._delete(session)
+
+    async def _talk(self, agent: RemoteAgent, session: Session) -> None:
+        job = self._job
+        for event in session.events_between_turns:
+            self.record.note(event)
+        self._output.begin(session, withdraws=agent.withdraws)
+        blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
+        turn = session.prompt([job.prompt, *blocks])
+        self._watch_keys(session)
+        await self._read(turn)
+
+    async def _delete(self, session: Session) -> None:
+        """Delete the session of an ephemeral run, also when its time is up or it failed."""
+        deleting = asyncio.ensure_future(session.delete())
+        try:
+            await asyncio.wait_for(asyncio.shield(deleting), DELETE_TIMEOUT_S)
+        except asyncio.CancelledError:
+            await asyncio.wait([deleting], timeout=DELETE_TIMEOUT_S)
+            raise
+        except (DragomanError, TimeoutError) as error:
+            reason = str(error) or f"the agent did not answer within {DELETE_TIMEOUT_S:g} s"
+            self._screen.aside(f"[session {session.id} could not be deleted: {reason}]")
+        finally:
+            deleting.cancel()
 
     def _connect(self) -> AbstractAsyncContextManager[RemoteAgent]:
         job = self._job
         watch = self._output if isinstance(self._output, NdjsonOutput) else None
         timeout_s = job.timeout_s or START_TIMEOUT_S
         agent = job.agent
+        # Scripts read the messages that a watch is shown, and know the draft of version 2 less than version 1.
+        newest = 1 if watch else agent.newest
         if agent.address is not None:
-            return agent.address.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s)
+            return agent.address.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s, newest=newest)
         return connect(
-            agent.command, policy=job.policy, on_stderr=self.stderr.add, start_timeout_s=timeout_s, watch=watch
+            agent.command,
+            policy=job.policy,
+            on_stderr=self.stderr.add,
+            start_timeout_s=timeout_s,
+            watch=watch,
+            protocol_version=newest,
         )
 
     async def _read(self, turn: Turn) -> None:
@@ -214,7 +268,7 @@ async def _open(agent: RemoteAgent, job: RunJob) -> Session:
     """Open the session that is asked for; without a replay where the agent can."""
     session_id = await find_last_session(agent, job.cwd) if job.is_continued else job.session_id
     if session_id is None:
-        return await agent.new_session(job.cwd, mcp_servers=job.servers)
+        return await agent.new_session(job.cwd, mcp_servers=job.servers, meta={ORIGIN_KEY: RUN})
     return await agent.reopen_session(session_id, job.cwd, mcp_servers=job.servers)
 
 

@@ -5,24 +5,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dragoman.cli.failure import FAILED
+from dragoman.cli.exit_codes import FAILED, turn_exit_code
+from dragoman.cli.terminal.asides import aside_words
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, ToolCallState, ToolChanged, Withdrawn
 from dragoman.client.result import Answer
 from dragoman.protocol.secrecy import hide_secrets
 from dragoman.text import one_line
 from dragoman.wire import Malformed, Oversized, parse
-
-DONE, LIMIT, REFUSED, CANCELLED, DENIED, TIMEOUT = 0, 3, 4, 5, 6, 124
-"""Exit codes beside those of `failure`."""
-
-_CODES = {
-    "end_turn": DONE,
-    "max_tokens": LIMIT,
-    "max_turn_requests": LIMIT,
-    "refusal": REFUSED,
-    "cancelled": CANCELLED,
-}
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -80,13 +70,10 @@ class RunRecord:
 
     @property
     def exit_code(self) -> int:
-        """The code of a turn that came to an end; some agents call it cancelled when something was denied."""
+        """The code of this run."""
         if self.error is not None or self.done is None:
             return FAILED
-        code = _CODES.get(self.done.stop_reason, FAILED)
-        if self.denied and (code == DONE or (code == CANCELLED and not self.is_interrupted)):
-            return DENIED
-        return code
+        return turn_exit_code(self.done.stop_reason, was_denied=bool(self.denied), was_interrupted=self.is_interrupted)
 
     def as_json(self, code: int) -> dict[str, Any]:
         """Return it all as one object."""
@@ -104,6 +91,10 @@ class RunRecord:
             "notices": [
                 {"severity": each.severity, "title": each.title, "description": each.description}
                 for each in self.notices
+            ],
+            "subagents": [
+                {"session_id": each.session_id, "title": each.title, "state": each.state.state if each.state else None}
+                for each in (self.session.entities.subagents.values() if self.session else ())
             ],
             "error": self.error,
             "error_code": self.error_code,
@@ -155,6 +146,7 @@ class TextOutput:
     def show(self, event: Event, added: str) -> None:
         self._output.say(self._settled.take(event, added))
         show_notice(self._output, event)
+        show_aside(self._output, event)
         match event:
             case Withdrawn() if self._output.is_terminal:
                 self._output.end_line()
@@ -197,6 +189,7 @@ class JsonOutput:
         del added
         show_denial(self._output, event)
         show_notice(self._output, event)
+        show_aside(self._output, event)
 
     def finish(self, record: RunRecord, code: int) -> None:
         self._output.write_json(f"{msgspec.json.encode(record.as_json(code)).decode()}\n")
@@ -265,6 +258,12 @@ def show_notice(output: AnswerOutput, event: Event) -> None:
     if isinstance(event, Noticed):
         detail = f"\n{event.description}" if event.description else ""
         output.aside(f"[{one_line(event.title)}]{detail}")
+
+
+def show_aside(output: AnswerOutput, event: Event) -> None:
+    """Show a compaction, a subagent, or a message between agent and subagent."""
+    if (words := aside_words(event)) is not None:
+        output.aside(f"[{words}]")
 
 
 def show_error(output: AnswerOutput, error: str) -> None:

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dragoman.assistant.preferences import PreferenceFile
 from dragoman.cli.agent_choice import (
     OWN_COMMAND,
     check_commands,
     check_own_agent,
     choose_command,
+    choose_command_there,
     choose_directory,
+    has_place,
     own_arguments,
 )
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
+from dragoman.client.installed_agents import find_installed_agents
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.files.private_file import next_step
@@ -49,6 +53,7 @@ class ServePlan(msgspec.Struct, frozen=True):
     allow_origins: list[str]
     public_url: str | None
     json: bool
+    open_browser: bool
 
 
 def main(options: argparse.Namespace) -> int:
@@ -102,6 +107,8 @@ def _make_plan(options: argparse.Namespace) -> ServePlan:
     from dragoman.bridge.front.server import Tls
     from dragoman.bridge.guard import make_policy, new_token
     from dragoman.cli.serve.address import check_exposure, check_tls, resolve
+    from dragoman.cli.serve.browser import is_at_terminal, is_wanted
+    from dragoman.store import find_address, read_lease
 
     address = resolve(options.host, options.port)
     tls = Tls(Path(options.tls_cert), Path(options.tls_key)) if options.tls_cert else None
@@ -115,33 +122,66 @@ def _make_plan(options: argparse.Namespace) -> ServePlan:
         "idle_stop_s": options.idle_stop,
         "open_timeout_s": options.open_timeout,
     }
-    agents = _agents(options)
+    store = find_address(options.store)
+    agents = _agents(options, store)
     check_commands(agents)
-    if not options.agents and options.command is None:
+    if not options.agents and options.command is None and options.place is None:
         check_own_agent(options.model, options.agent)
     settings = Settings(
         agents=agents,
         home=home(),
-        cwd=str(choose_directory(options.cwd).resolve()),
+        cwd=_choose_cwd(options),
+        store=store,
+        lease_s=None if store is None else read_lease(),
         agent_limits=AgentLimits(**{name: value for name, value in times.items() if value is not None}),
     )
-    return ServePlan(settings, address, tls, json=options.format == "json", **lists)
+    is_json = options.format == "json"
+    is_person = not is_json and options.public_url is None and is_at_terminal()
+    opens = is_wanted(options.open, os.environ, is_terminal=is_person)
+    return ServePlan(settings, address, tls, json=is_json, open_browser=opens, **lists)
 
 
-def _agents(options: argparse.Namespace) -> "tuple[AgentSpec, ...]":
+def _choose_cwd(options: argparse.Namespace) -> str:
+    """Return the directory that the page proposes: on another machine, without a mapping, a path of that machine."""
+    if not (options.place or "").startswith("ssh:") or options.map:
+        return str(choose_directory(options.cwd).resolve())
+    if not options.cwd.startswith("/"):
+        problem = f"where do sessions begin on {options.place.removeprefix('ssh:')}?"
+        raise UsageError(f"{problem} say --cwd with an absolute path there, or --map LOCAL=REMOTE")
+    return str(options.cwd)
+
+
+def _agents(options: argparse.Namespace, store: str | None) -> "tuple[AgentSpec, ...]":
     from dragoman.bridge import AgentSpec, read_agents_file
+    from dragoman.store import STORE_VARIABLE
 
     if options.agents:
         return read_agents_file(Path(options.agents).absolute())
-    own = (*OWN_COMMAND, *own_arguments(options))
-    command = own if options.command is None else tuple(choose_command(options.command))
-    return (AgentSpec(options.name or _name(options.command), command),)
+    if has_place(options):
+        name = options.name or (_name(options.command) if options.command else OWN_NAME)
+        return (AgentSpec(name, tuple(choose_command_there(options))),)
+    if options.command is not None:
+        command = tuple(choose_command(options.command))
+        return (AgentSpec(options.name or _name(options.command), command),)
+    arguments = own_arguments(options)
+    # Our own agent has its sessions where the bridge has its journals, so that every node can load them.
+    env = {} if store is None else {STORE_VARIABLE: store}
+    title = None if options.name else "Dragoman"
+    own = AgentSpec(options.name or OWN_NAME, (*OWN_COMMAND, *arguments), env=env, title=title)
+    return _add_installed(own, chosen=None if arguments else PreferenceFile(home()).read().agent)
 
 
-def _name(command: Sequence[str] | None) -> str:
+def _add_installed(own: "AgentSpec", *, chosen: str | None) -> "tuple[AgentSpec, ...]":
+    """Offer the agents on PATH beside ours, the one that the person chose first; none is started before it is used."""
+    from dragoman.bridge import AgentSpec
+
+    found = [agent for agent in find_installed_agents() if agent.command and agent.name != own.name]
+    specs = [own, *(AgentSpec(agent.name, agent.command, title=agent.title) for agent in found)]
+    return tuple(sorted(specs, key=lambda spec: spec.name != chosen))
+
+
+def _name(command: Sequence[str]) -> str:
     """Return the agent's name: the first word of its command, as it was given, in small letters."""
-    if command is None:
-        return OWN_NAME
     word = Path(command[0]).stem.lower()
     return _NO_NAME.sub("-", word).strip("-.") or "agent"
 
@@ -149,21 +189,28 @@ def _name(command: Sequence[str] | None) -> str:
 async def _serve(plan: ServePlan) -> None:
     """Serve until a signal comes; raises DragomanError and OSError."""
     from dragoman.bridge import Bridge
+    from dragoman.bridge.figures import send_to_telemetry
     from dragoman.store import raise_fd_limit
+    from dragoman.telemetry.setup import begin_start, start
 
     raise_fd_limit()
+    begin_start("dragoman-bridge")
     async with Bridge(plan.settings) as bridge:
+        await start()
+        send_to_telemetry(bridge.measure)
         await _open(bridge, plan)
 
 
 async def _open(bridge: "Bridge", plan: ServePlan) -> None:
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.front.server import Server
-    from dragoman.bridge.guard import Guard, keep_token, make_policy
+    from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, keep_metrics_token, keep_token, make_policy
     from dragoman.cli.serve.address import link_host, listen, names_for, prefix_of
+    from dragoman.cli.serve.browser import open_browser
     from dragoman.cli.serve.notice import EnterKey, ServeNotice
 
     token = keep_token(plan.settings.home / "bridge")
+    keep_metrics_token(plan.settings.home / "bridge", token)
     with listen(plan.address) as listener:
         port: int = listener.getsockname()[1]
         policy = make_policy(
@@ -175,14 +222,18 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
             allow_origins=plan.allow_origins,
             public_url=plan.public_url,
         )
-        guard = Guard(policy)
+        guard = Guard(policy, Shares(plan.settings.home / "bridge" / SHARES_FILE))
         base_url = plan.public_url or f"http{'s' if plan.tls else ''}://{link_host(plan.address)}:{port}/"
         notice = ServeNotice(f"{base_url.rstrip('/')}/", guard, plan.settings, json=plan.json)
         app = Application(bridge, guard, prefix=prefix_of(plan.public_url))
         async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_limits.stall_s):
             notice.begin(token)
             EnterKey(notice.fresh_link).watch()
-            await _until_stopped(notice)
+            async with asyncio.TaskGroup() as tasks:
+                browser = tasks.create_task(open_browser(notice.new_link())) if plan.open_browser else None
+                await _until_stopped(notice)
+                if browser is not None:
+                    browser.cancel()
 
 
 async def _until_stopped(notice: "ServeNotice") -> None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from dragoman.bridge.front.server import CannotListen, Tls
 from dragoman.bridge.guard import is_loopback, served_names
-from dragoman.bridge.guard.policy import normalize_name
+from dragoman.bridge.guard.origin import normalize_name
 
 BACKLOG = 1024
 

@@ -34,13 +34,13 @@ class ServeNotice:
     def begin(self, token: Token) -> None:
         """Say where everything is; the token itself only to a program that asked for it."""
         if self._json:
-            report = _Report(self._link(), self._acp, token.reveal())
+            report = _Report(self.new_link(), self._acp, token.reveal())
             print(msgspec.json.encode(report).decode(), flush=True)
         agents = self._settings.agents
         names = ", ".join(agent.name for agent in agents)
         self._say(f"Serving {names}; new sessions begin in {self._settings.cwd}\n")
         if not self._json:
-            self._say(f"  open in a browser   {self._link()}")
+            self._say(f"  open in a browser   {self.new_link()}")
         self._say(f"  ACP clients         {self._acp}")
         for agent in agents[1:]:
             self._say(f"                      {self._acp}/{agent.name}")
@@ -50,19 +50,20 @@ class ServeNotice:
     def fresh_link(self) -> None:
         """Print another link."""
         with suppress(OSError):  # nobody reads it
-            self._say(f"  open in a browser   {self._link()}")
+            self._say(f"  open in a browser   {self.new_link()}")
 
     def stopping(self) -> None:
         """Say that it ends, and how to hurry it."""
         with suppress(OSError):  # as above
             print("Stopping; Ctrl-C again ends it at once", file=sys.stderr, flush=True)
 
+    def new_link(self) -> str:
+        """Return a link that lets one browser in."""
+        return f"{self._base_url}login?code={self._guard.new_link_code()}"
+
     @property
     def _acp(self) -> str:
         return f"{self._base_url}acp"
-
-    def _link(self) -> str:
-        return f"{self._base_url}login?code={self._guard.new_link_code()}"
 
     def _say(self, text: str) -> None:
         print(clean_text(text), file=sys.stderr if self._json else sys.stdout, flush=True)

@@ -1,36 +1,31 @@
 """`dragoman sessions`: the sessions that an agent keeps, whichever agent it is."""
 
 import argparse
-import asyncio
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
-
 from dragoman.cli.agent_choice import ChosenAgent, choose_agent
-from dragoman.cli.failure import FAILED, exit_code_of, explain
+from dragoman.cli.exit_codes import FAILED
+from dragoman.cli.failure import exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
+from dragoman.cli.sessions.deletion import delete_sessions
 from dragoman.cli.sessions.trajectories import TRAJECTORY_FORMATS, write_trajectories
-from dragoman.cli.sessions.transcript import Transcript, TranscriptMessage, read_transcript
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
-from dragoman.client.problem import Refused
 from dragoman.client.session_trajectory import loaded_trajectory, read_sessions
+from dragoman.client.transcript import Transcript, TranscriptMessage, read_transcript, write_transcript
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.event_loop import Stopped, run
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
-from dragoman.protocol.methods import SESSION_DELETE
-from dragoman.text import escape_json, one_line
+from dragoman.protocol.methods import SESSION_ARCHIVE
+from dragoman.protocol.origin import read_origin
+from dragoman.text import one_line
 from dragoman.text.width import cells, cut
-
-
-class NobodyToAsk(Refused):
-    """There is no terminal at which somebody could agree."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -50,15 +45,24 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace, chosen: ChosenAgent) -> int:
-    async with chosen.address.connect(policy=None) if chosen.address else connect(chosen.command) as agent:
+    if chosen.address is not None:
+        connecting = chosen.address.connect(policy=None)
+    else:
+        connecting = connect(chosen.command, protocol_version=chosen.newest)
+    async with connecting as agent:
         if options.action == "list":
             return await _list(agent, options)
+        if options.action == "delete":
+            return await delete_sessions(agent, options)
         found = await find_session(agent, options.id, options.cwd)
         return await _ACTIONS[options.action](agent, found, options)
 
 
 async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
-    infos = [info async for info in agent.list_sessions(options.cwd)]
+    if options.archived:
+        agent.check.method(SESSION_ARCHIVE)
+    wanted = "only" if options.archived else "include" if options.all else "exclude"
+    infos = [info async for info in agent.list_sessions(options.cwd, archived=wanted)]
     if options.format == "json":
         print_json(encode(infos))
     elif infos:
@@ -67,13 +71,13 @@ async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
             print(line)
     else:
         where = f" in {options.cwd}" if options.cwd else ""
-        print(f"{one_line(agent.name)} has no sessions{where}.", file=sys.stderr)
+        print(f"{one_line(agent.name)} has no {'archived ' * options.archived}sessions{where}.", file=sys.stderr)
     return 0
 
 
 async def _show(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
     transcript = await _read(agent, found)
-    print(_written(transcript, "json" if options.format == "json" else "markdown"), end="")
+    print(write_transcript(transcript, "json" if options.format == "json" else "markdown"), end="")
     return 0
 
 
@@ -107,19 +111,34 @@ async def _fork(agent: RemoteAgent, found: FoundSession, options: argparse.Names
     return 0
 
 
-async def _delete(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
-    agent.check.method(SESSION_DELETE)
-    title = found.info.title if found.info else None
-    name = one_line(f"{title} ({found.session_id})" if title else found.session_id)
-    if not options.yes and not await _agrees(f"Delete {name} for good? [y/N] "):
-        print("Nothing was deleted.", file=sys.stderr)
-        return FAILED
-    await agent.delete(found.session_id)
-    if options.format == "json":
-        print_json(encode({"deleted": found.session_id}))
-    else:
-        print(f"Deleted {name}." if found.info else f"There is no session {name} any more.")
+async def _title(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    kept = await agent.set_title(found.session_id, options.title)
+    _tell(options, {"sessionId": found.session_id, "title": kept}, f"{found.session_id} is now {kept!r}.")
     return 0
+
+
+async def _archive(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    await agent.archive(found.session_id)
+    _tell(options, {"archived": found.session_id}, f"Archived {_name(found)}.")
+    return 0
+
+
+async def _unarchive(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+    await agent.unarchive(found.session_id)
+    _tell(options, {"unarchived": found.session_id}, f"{_name(found)} is in lists again.")
+    return 0
+
+
+def _tell(options: argparse.Namespace, result: dict[str, str], words: str) -> None:
+    if options.format == "json":
+        print_json(encode(result))
+    else:
+        print(one_line(words))
+
+
+def _name(found: FoundSession) -> str:
+    title = found.info.title if found.info else None
+    return one_line(f"{title} ({found.session_id})" if title else found.session_id)
 
 
 async def _export(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
@@ -127,7 +146,7 @@ async def _export(agent: RemoteAgent, found: FoundSession, options: argparse.Nam
         session = await _open(agent, found)
         text = write_trajectories([loaded_trajectory(session, agent.info)], options.format)
     else:
-        text = _written(await _read(agent, found), "markdown" if options.format == "text" else options.format)
+        text = write_transcript(await _read(agent, found), "markdown" if options.format == "text" else options.format)
     _write_export(options, text)
     return 0
 
@@ -151,7 +170,9 @@ _ACTIONS: dict[str, Callable[[RemoteAgent, FoundSession, argparse.Namespace], Aw
     "show": _show,
     "load": _load,
     "fork": _fork,
-    "delete": _delete,
+    "title": _title,
+    "archive": _archive,
+    "unarchive": _unarchive,
     "export": _export,
 }
 
@@ -169,42 +190,6 @@ async def _read(agent: RemoteAgent, found: FoundSession) -> Transcript:
     return read_transcript(await _open(agent, found), agent.name, found.info)
 
 
-def _written(transcript: Transcript, kind: str) -> str:
-    match kind:
-        case "html":
-            from dragoman.cli.sessions.html import to_html
-
-            return to_html(transcript)
-        case "json":
-            info = v1.SessionInfo(
-                session_id=transcript.session_id,
-                cwd=transcript.cwd,
-                title=transcript.title,
-                updated_at=transcript.updated_at,
-            )
-            content = {"session": info, "agent": transcript.agent, "updates": transcript.updates}
-            return escape_json(msgspec.json.format(encode(content), indent=2).decode()) + "\n"
-        case _:
-            from dragoman.cli.sessions.transcript import to_markdown
-
-            return to_markdown(transcript)
-
-
-async def _agrees(question: str) -> bool:
-    """Ask at the terminal, without holding up the loop: a signal still ends it. Raises NobodyToAsk."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise NobodyToAsk("nobody can be asked here whether to delete it; say --yes to delete it without a question")
-    print(question, end="", file=sys.stderr, flush=True)
-    loop = asyncio.get_running_loop()
-    answered = asyncio.Event()
-    loop.add_reader(sys.stdin, answered.set)
-    try:
-        await answered.wait()
-    finally:
-        loop.remove_reader(sys.stdin)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _hint(error: DragomanError, options: argparse.Namespace) -> str:
     """Say how to get at a session that the agent of a bridge has open."""
     data: object = error.data if isinstance(error, RemoteError) else None
@@ -217,16 +202,44 @@ def _hint(error: DragomanError, options: argparse.Namespace) -> str:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if options.action == "list" and options.id is not None:
-        raise UsageError("list takes no ID; to see one session, say show ID")
-    if options.action != "list" and not options.id:
-        raise UsageError(f"which session? say {options.action} ID, with an ID of dragoman sessions list")
+    options.id, options.title = [*options.words, None, None][:2]
+    if options.action == "delete":
+        _check_deletion(options)
+    else:
+        _check_words(options)
     if options.action != "export" and options.format in ("markdown", "html", *TRAJECTORY_FORMATS):
         raise UsageError(f"--format {options.format} goes with export; {options.action} prints text or json")
     if options.action != "export" and options.output:
         raise UsageError("--output goes with export")
     if options.cwd is not None:
         options.cwd = str(Path(options.cwd).absolute())
+
+
+def _check_words(options: argparse.Namespace) -> None:
+    action = options.action
+    if action == "list" and options.id is not None:
+        raise UsageError("list takes no ID; to see one session, say show ID")
+    if action != "list" and not options.id:
+        raise UsageError(f"which session? say {action} ID, with an ID of dragoman sessions list")
+    if action == "title" and not options.title:
+        raise UsageError("which title? say title ID TITLE")
+    if len(options.words) > (2 if action == "title" else 1):
+        more = "; a title of several words stands in quotes" if action == "title" else ""
+        raise UsageError(f"{action} takes one ID{more}; to give a session a title, say title ID TITLE")
+    if action != "list" and (options.archived or options.all):
+        raise UsageError("--archived goes with list, and --all with list or delete")
+    if options.older_than is not None:
+        raise UsageError("--older-than goes with delete")
+
+
+def _check_deletion(options: argparse.Namespace) -> None:
+    ways = [bool(options.words), options.all, options.older_than is not None]
+    if not any(ways):
+        raise UsageError("which sessions? say delete ID, --all, or --older-than 30d")
+    if sum(ways) > 1:
+        raise UsageError("delete takes IDs, or --all, or --older-than; give one of them")
+    if options.archived:
+        raise UsageError("--archived goes with list")
 
 
 HEAD = ("ID", "TITLE", "UPDATED", "DIRECTORY")
@@ -261,10 +274,15 @@ def id_length(ids: Sequence[str]) -> int:
 def _cells(info: v1.SessionInfo, id_letters: int | None) -> tuple[str, ...]:
     return (
         one_line(info.session_id[:id_letters]),
-        one_line(info.title or ""),
+        one_line(f"{info.title or ''}{_marks(info)}"),
         _time(info.updated_at),
         _directory(one_line(info.cwd)),
     )
+
+
+def _marks(info: v1.SessionInfo) -> str:
+    origin = read_origin(info.meta)
+    return (" (archived)" if info.archived else "") + ("" if origin is None else f" ({origin})")
 
 
 def _time(given: str | None) -> str:

@@ -1,0 +1,39 @@
+"""Opening the page in the browser of the person who started `dragoman serve`."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from subprocess import DEVNULL
+
+
+def is_wanted(asked: bool | None, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Say whether to open a browser: as asked; by default for a person at a terminal with a display."""
+    if asked is not None:
+        return asked
+    return is_terminal and not environment.get("CI") and _has_display(environment)
+
+
+def _has_display(environment: Mapping[str, str]) -> bool:
+    if sys.platform == "darwin":
+        return not environment.get("SSH_CONNECTION")
+    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+
+
+def is_at_terminal() -> bool:
+    """Say whether a person reads what is printed."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+
+
+async def open_browser(url: str) -> None:
+    """Open an address; a browser that cannot be started is no error, because the link is printed as well.
+
+    The library that knows the browsers of each system runs in a process of its own: it may wait for the browser, and
+    browsers write to the terminal.
+    """
+    command = (sys.executable, "-I", "-m", "webbrowser", url)
+    with suppress(OSError):
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+        )
+        await process.wait()

@@ -1,0 +1,141 @@
+"""What is on the machine is offered in `chat` and `run`, a model is connected in a chat, and the choice is kept."""
+
+import json
+import os
+import sys
+from contextlib import closing
+
+import pytest
+
+from dragoman.assistant.preferences import ChosenModel, PreferenceFile, Preferences
+from dragoman.cli.chat.view import MARK
+from dragoman.loop_thread import LoopThread
+from tests.assistant.models.loopback import Chat, Refusal, loopback
+from tests.cli.terminal import Terminal
+from tests.commands import DRAGOMAN, scripted
+
+KEY = "sk-canary-0c9ad1"
+CHAT = Chat()
+
+pytestmark = pytest.mark.usefixtures("no_keys")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A home, and a directory to work in, with no agent on PATH."""
+    work, programs = tmp_path / "work", tmp_path / "programs"
+    for folder in (work, programs):
+        folder.mkdir()
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin:/bin")
+    monkeypatch.chdir(work)
+    return tmp_path / "home", programs
+
+
+@pytest.fixture
+def server():
+    """A model server on this machine, in a thread."""
+    thread = LoopThread("server")
+    made, leave = thread.enter(loopback(Refusal(401, KEY), CHAT.reply(("text", "I am a test."))))
+    yield made
+    leave()
+    thread.stop()
+
+
+def add_agent(programs):
+    """Put an agent on PATH that is ours under another name."""
+    program = programs / "opencode"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -m dragoman agent --model guide\n")
+    program.chmod(0o755)
+
+
+def start(*arguments):
+    return closing(Terminal([*DRAGOMAN, *arguments], columns=160))
+
+
+def leave(terminal):
+    """End a chat, once it waits for a message."""
+    terminal.expect(MARK)
+    terminal.press_until("\x04", "\n")
+    assert terminal.end() == 0
+
+
+def test_a_chat_with_guide_says_so_and_connects_a_model_for_the_open_session(place, server):
+    home, _ = place
+    with start("chat") as terminal:
+        terminal.expect("guide answers. It is no language model")
+        terminal.expect("Try: List the files here")
+        terminal.expect(":connect connects a language model")
+        for outcome in ("Not connected: the server at", "openai:gpt-test answers: I am a test."):
+            terminal.press(":connect\n")
+            terminal.expect("a provider, with a key")
+            terminal.press("2\n")
+            terminal.expect("Address")
+            terminal.press(f"{server.url}\n")
+            terminal.expect("Model [")
+            terminal.press("gpt-test\n")
+            terminal.expect("it is not shown")
+            terminal.wait_until_idle()
+            terminal.press(f"{KEY}\n")
+            terminal.expect(outcome)
+        terminal.press("hello\n")
+        terminal.expect("I am a test.")
+        leave(terminal)
+        assert KEY not in terminal.seen
+    assert json.loads((home / "keys.json").read_text()) == {f"{server.url}/v1": KEY}
+    assert KEY not in (home / "chat-history").read_text()
+    assert PreferenceFile(home).read() == Preferences(ChosenModel("openai:gpt-test", f"{server.url}/v1"))
+
+
+def test_a_chat_offers_what_is_there_once_and_remembers_that_it_stays_with_guide(place):
+    home, programs = place
+    add_agent(programs)
+    with start("chat") as terminal:
+        terminal.expect("1  OpenCode, another agent")
+        terminal.expect("Enter to stay with guide")
+        terminal.press("\n")
+        terminal.expect(":help tells more")
+        leave(terminal)
+    assert PreferenceFile(home).read() == Preferences(ChosenModel("guide"))
+    with start("chat") as terminal:
+        terminal.expect(":help tells more")
+        assert "Found on this machine" not in terminal.seen
+        leave(terminal)
+
+
+def test_run_offers_an_agent_talks_with_it_and_does_so_again(place):
+    home, programs = place
+    add_agent(programs)
+    with start("run", "who are you?") as terminal:
+        terminal.expect("1  OpenCode, another agent")
+        terminal.expect("Enter to stay with guide")
+        terminal.press("1\n")
+        terminal.expect("I am **guide**")
+        assert terminal.end() == 0
+    assert PreferenceFile(home).read() == Preferences(agent="opencode")
+    (programs / "opencode").write_text("#!/bin/sh\nexit 7\n")
+    with start("run", "who are you?") as terminal:
+        assert terminal.end() != 0
+        assert "opencode" in terminal.seen, "the agent that was chosen is used again"
+
+
+def test_a_chat_goes_on_with_the_agent_that_connect_chose(place):
+    home, programs = place
+    PreferenceFile(home).choose_model(ChosenModel("guide"))
+    add_agent(programs)
+    with start("chat") as terminal:
+        terminal.expect(":help tells more")
+        terminal.press(":connect\n")
+        terminal.expect("1  OpenCode, another agent")
+        terminal.expect("Enter to leave it as it is")
+        terminal.press("1\n")
+        terminal.expect(":help tells more")
+        leave(terminal)
+    assert PreferenceFile(home).read().agent == "opencode"
+
+
+def test_an_agent_of_others_shows_its_own_login(place):
+    with start("chat", "--", *scripted()) as terminal:
+        terminal.expect(":help tells more")
+        terminal.press(":connect\n")
+        terminal.expect("offers no way to connect a model")
