@@ -23,3 +23,17 @@ def python_peer(file):
 
 AGENTS = [python_peer("python_agent.py"), node_peer("typescript_agent.mjs")]
 CLIENTS = [python_peer("python_client.py"), node_peer("typescript_client.mjs")]
+
+
+def python_v2_peer(file):
+    """The release of the Python SDK with version 2 conflicts with the one above: it has its own environment."""
+    python = PEERS.parent.parent / ".cache" / "peers" / "acp-v2" / "bin" / "python"
+    made = "make .cache/peers/acp-v2/.made installs it"
+    missing = pytest.mark.skipif(
+        not python.exists(), reason=f"the Python SDK of version 2 was not tried as a peer: {made}"
+    )
+    return pytest.param([str(python), str(PEERS / file)], id="python-sdk", marks=missing)
+
+
+V2_AGENTS = [python_v2_peer("python_v2_agent.py"), node_peer("typescript_v2_agent.mjs")]
+V2_CLIENTS = [python_v2_peer("python_v2_client.py"), node_peer("typescript_v2_client.mjs")]
