@@ -15,6 +15,7 @@
     ├── SessionBusy            the session is open already, in this process or another
     ├── SessionUnreadable      its file is there, but cannot be used as a session
     ├── LogFailed              the log of a session cannot be written or read any more
+    │   └── LogFileFailed      because of its file
     ├── BadCursor              a cursor that did not come from this list
     ├── ServerFailure          an MCP server refused, broke the protocol, or is not there
     ├── UnknownModel           there is no model of that name
@@ -25,15 +26,16 @@
 
 The exceptions of a single package are in its modules; a parent other than DragomanError is in brackets:
 
-    agent     CallDenied, StateUnusable, TargetChanged, ToolFailure, TurnOver
-    assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable, MissingVariable, ProfileError,
-              TrustFailed, UnclearCommand, YamlError
+    agent     CallCancelled(ToolFailure), CallDenied, MissingArguments(ServerFailure), StateUnusable, TargetChanged,
+              ToolFailure, TurnOver
+    assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable, MissingVariable, NotConnected,
+              PreferencesUnusable, ProfileError, ServerUnusable, TrustFailed, UnclearCommand, YamlError
     bridge    AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem), BridgeProblem, CannotListen,
-              ClientGone, HttpError, TokenUnusable, TooManyViewers(BridgeProblem), WrongTransition
-    check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable
+              ClientGone, HttpError, TokenUnusable, TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
+    check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
               KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused), NothingToContinue(Refused),
-              NothingToExport, OutputNotWritten, UnknownCommand, UsageError
+              NothingToExport, OutputNotWritten, RegistryUnreachable, UnknownCommand, UsageError
     client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed,
               MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
@@ -41,10 +43,16 @@ The exceptions of a single package are in its modules; a parent other than Drago
     files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
               OutsideBoundary(PathError), PathError, TooLarge(PathError)
     home      BadHome
-    mcp       BadAnnotation, HttpRefusal(ServerFailure), NeedsAuthorisation(ServerFailure),
-              SessionForgotten(ConnectionClosed), UnsendableResult, UnusableFunction
+    mcp       AuthorisationFailed(ServerFailure), BadAnnotation, HttpRefusal(ServerFailure),
+              KeyringUnusable(ServerFailure), NeedsAuthorisation(AuthorisationFailed),
+              SessionForgotten(ConnectionClosed), UnknownMethod(ServerFailure), UnsendableResult, UnusableFunction
     protocol  AddressFailed(ConnectionClosed), BadAddress, LinkBroken, NoWebSocket(AddressFailed), NotRecorded,
               TrajectoryUnreadable
+    runner    BadPlace
+    store     BadRetention, BadStoreAddress, DatabaseRefused(LogFailed), DatabaseUnavailable(LogFailed),
+              Fenced(LogFailed), LeaseLost(LogFailed), MoveFailed, SchemaMismatch(LogFailed), SessionTaken(LogFailed),
+              StoreNotInstalled, TooMuchWaits(LogFailed)
+    telemetry TelemetryUnavailable
 
 Every message has the mistake and, where there is one, the next step. The fields of an `RpcError` go to the other side:
 no traceback and no secret belongs there.
@@ -60,7 +68,7 @@ import msgspec
 
 
 class ErrorCode(IntEnum):
-    """The error codes of JSON-RPC 2.0 and of ACP."""
+    """The error codes of JSON-RPC 2.0 and of ACP; those of MCP are of `mcp/message`, when the binding itself failed."""
 
     PARSE_ERROR = -32700
     INVALID_REQUEST = -32600
@@ -70,6 +78,9 @@ class ErrorCode(IntEnum):
     REQUEST_CANCELLED = -32800
     AUTH_REQUIRED = -32000
     RESOURCE_NOT_FOUND = -32002
+    MCP_LIMIT_EXCEEDED = -33000
+    MCP_SERVER_UNAVAILABLE = -33001
+    MCP_BACKEND_FAILED = -33002
 
 
 MESSAGES = {
@@ -81,6 +92,9 @@ MESSAGES = {
     ErrorCode.REQUEST_CANCELLED: "Request cancelled",
     ErrorCode.AUTH_REQUIRED: "Authentication required",
     ErrorCode.RESOURCE_NOT_FOUND: "Resource not found",
+    ErrorCode.MCP_LIMIT_EXCEEDED: "Too many MCP requests",
+    ErrorCode.MCP_SERVER_UNAVAILABLE: "MCP server unavailable",
+    ErrorCode.MCP_BACKEND_FAILED: "MCP server failed",
 }
 """The standard phrase of each code, with which a message begins; the sentence about the case follows it."""
 
@@ -217,12 +231,16 @@ class SessionUnknown(DragomanError):
 class SessionBusy(DragomanError):
     """The session is open already: `pid` on `host` has it, if that could be read from the lock."""
 
-    def __init__(self, session_id: str, pid: int | None, host: str | None) -> None:
+    def __init__(self, session_id: str, pid: int | None, host: str | None, free_in_s: float | None = None) -> None:
+        """`free_in_s` is the time after which a process that is gone has lost the session, where that is known."""
         self.session_id = session_id
         self.pid = pid
         self.host = host
         holder = f"process {pid} on {host}" if pid is not None else "another process"
-        super().__init__(f"session {session_id} is in use by {holder}; close it there, or end that process, first")
+        step = "close it there, or end that process, first"
+        if free_in_s is not None:
+            step += f"; if that process is gone, it can be opened in {free_in_s:.0f} s"
+        super().__init__(f"session {session_id} is in use by {holder}; {step}")
 
 
 class SessionUnreadable(DragomanError):
@@ -236,6 +254,10 @@ class SessionUnreadable(DragomanError):
 
 class LogFailed(DragomanError):
     """The log of a session cannot be used any more; the records before the failure are kept."""
+
+
+class LogFileFailed(LogFailed):
+    """The file of a log cannot be used any more."""
 
     def __init__(self, path: str, errno: int, action: str) -> None:
         self.path = path
@@ -280,6 +302,11 @@ class ContextOverflow(ModelFailure):
 
 class MissingKey(ModelFailure):
     """The model needs a key that it was not given, or does not accept the one it was given."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}")
 
 
 class ScriptError(DragomanError):

@@ -1,6 +1,7 @@
 """Foreign text made safe to show.
 
-`excerpt` shortens and quotes, `match` finds the closest word, `secret` hides secrets, `width` counts columns.
+`excerpt` shortens and quotes, `match` finds the closest word, `secret` hides secrets, `title` makes the title of a
+session, `width` counts columns.
 """
 
 from dragoman.text.safe import (

@@ -1,0 +1,57 @@
+"""The files of a project that nobody wants to see: `.gitignore` as git reads it, inside a boundary."""
+
+from typing import TYPE_CHECKING
+
+from dragoman.files.boundary import Boundary
+from dragoman.files.errors import PathError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_RULES_BYTES = 1024 * 1024
+"""Of one file of rules; a longer one is no file that a person wrote, and is left unread."""
+
+_FILES = (".git/info/exclude", ".gitignore")
+
+
+class IgnoreRules:
+    """The rules of one root and of the directories below it; each file is read once."""
+
+    def __init__(self, boundary: Boundary) -> None:
+        self._boundary = boundary
+        self._chains: dict[str, tuple[tuple[str, GitIgnoreSpec], ...]] = {}
+
+    def ignores(self, path: str, *, is_directory: bool) -> bool:
+        """Tell whether the rules leave out a path, relative to the root; the nearest file with a word on it counts.
+
+        Rules for the directories above it are not asked: a walk does not enter those.
+        """
+        asked = f"{path}/" if is_directory else path
+        for directory, spec in self._chain(path.rpartition("/")[0]):
+            below = asked[len(directory) + 1 :] if directory else asked
+            decision = spec.check_file(below).include
+            if decision is not None:
+                return decision
+        return False
+
+    def _chain(self, directory: str) -> "tuple[tuple[str, GitIgnoreSpec], ...]":
+        """Give the rules that hold in a directory, the nearest first."""
+        chain = self._chains.get(directory)
+        if chain is None:
+            above = self._chain(directory.rpartition("/")[0]) if directory else ()
+            spec = self._load(f"{directory}/" if directory else "")
+            chain = self._chains[directory] = above if spec is None else ((directory, spec), *above)
+        return chain
+
+    def _load(self, prefix: str) -> "GitIgnoreSpec | None":
+        lines: list[str] = []
+        for name in _FILES:
+            try:
+                lines += self._boundary.read_bytes(prefix + name, MAX_RULES_BYTES).decode(errors="replace").split("\n")
+            except PathError:
+                continue
+        if not lines:
+            return None
+        from pathspec import GitIgnoreSpec
+
+        return GitIgnoreSpec.from_lines(lines)
