@@ -1,0 +1,92 @@
+"""The configurations of deploy/ for reverse proxies, with the real proxies before a real bridge."""
+
+import re
+import socket
+from contextlib import suppress
+
+import httpx2
+import pytest
+
+from dragoman.client import Text, connect_url
+from dragoman.testing import steps
+from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
+from tests.deploy.proxies import caddy, free_port, nginx
+
+AGENT = scripted(*([steps.Say("first"), steps.WaitForCancel()], [steps.Say("Thank you.")]) * 2)
+MIB = 1024 * 1024
+
+
+class Proxied:
+    """A bridge with a proxy before it."""
+
+    def __init__(self, served, port, trust):
+        self.served = served
+        self.port = port
+        self.trust = trust
+        self.host = f"localhost:{port}"
+
+    def ask(self, line, *headers, host=None):
+        """Send the head of a request, with the token, and return the head of the answer."""
+        lines = [f"{line} HTTP/1.1", f"Host: {host or self.host}", self.served.bearer, *headers, "", ""]
+        with (
+            socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S) as raw,
+            self.trust.wrap_socket(raw, server_hostname="localhost") as connection,
+        ):
+            connection.sendall("\r\n".join(lines).encode())
+            return read_answer(connection, to_end=False)
+
+    def upgrade(self, origin):
+        """Ask for a WebSocket from a page of that origin, and return the answer to that."""
+        version, key = "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="
+        return self.ask("GET /acp", "Upgrade: websocket", "Connection: Upgrade", version, key, f"Origin: {origin}")
+
+
+@pytest.fixture(scope="module", params=[nginx, caddy], ids=["nginx", "caddy"])
+def proxied(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("proxy")
+    port, bridge_port = free_port(), free_port()
+    options = ("--public-url", f"https://localhost:{port}")
+    with (
+        request.param(folder, port, bridge_port) as trust,
+        serving(folder / "home", *options, agent=AGENT, port=bridge_port) as served,
+    ):
+        yield Proxied(served, port, trust)
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+async def test_text_comes_while_the_turn_goes_on_and_a_large_prompt_passes(scheme, proxied, tmp_path):
+    url = f"{scheme}://{proxied.host}/acp"
+    async with connect_url(url, token=proxied.served.token, tls=proxied.trust) as agent:
+        session = await agent.new_session(tmp_path)
+        turn = session.prompt("Begin.")
+        async for event in turn:
+            if isinstance(event, Text):
+                assert event.text == "first"
+                turn.cancel()
+        assert await session.ask("x" * (11 * MIB)) == "Thank you."
+
+
+async def test_a_message_above_the_limit_is_refused_or_cut_off(proxied):
+    message = b'"' + b"x" * (18 * MIB) + b'"'
+    headers = {"Authorization": f"Bearer {proxied.served.token}", "Content-Type": "application/json"}
+    status = 413
+    async with httpx2.AsyncClient(verify=proxied.trust, timeout=TIMEOUT_S) as client:
+        with suppress(httpx2.NetworkError):  # the connection is closed while the message is being sent
+            status = (await client.post(f"https://{proxied.host}/acp", content=message, headers=headers)).status_code
+    assert status == 413
+
+
+async def test_the_link_lets_a_browser_in_over_http_2_with_a_cookie_for_this_host_alone(proxied):
+    assert proxied.served.url.startswith(f"https://{proxied.host}/login?code=")
+    async with httpx2.AsyncClient(http2=True, verify=proxied.trust, timeout=TIMEOUT_S) as client:
+        answer = await client.get(proxied.served.url)
+        assert (answer.status_code, answer.http_version) == (303, "HTTP/2")
+        assert re.match(r"__Host-.*; Secure", answer.headers["set-cookie"])
+        page = await client.get(f"https://{proxied.host}/")
+        assert "<title>Dragoman" in page.text
+
+
+def test_a_foreign_page_and_a_foreign_name_are_refused(proxied):
+    assert proxied.upgrade(f"https://{proxied.host}").status == 101
+    assert proxied.upgrade("https://evil.example").status == 403
+    assert b"Dragoman" not in proxied.ask("GET /", "Connection: close", host="evil.example").body
