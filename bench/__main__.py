@@ -27,10 +27,12 @@ from bench import (
     search,
     session_new,
     start,
+    store,
     stream,
     table,
     tap,
     turn,
+    versions,
 )
 from bench.rounds import Result, run_rounds
 
@@ -52,6 +54,8 @@ MEASURES = (
     *mcp.MEASURES,
     *bridge.MEASURES,
     *bridge_load.MEASURES,
+    *versions.MEASURES,
+    *store.MEASURES,
     *tap.MEASURES,
 )
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))

@@ -36,10 +36,10 @@ STOP_TIMEOUT_S = 10.0
 
 
 @contextmanager
-def bridge() -> Generator[tuple[str, ...]]:
+def bridge(agent: Sequence[str] = AGENT) -> Generator[tuple[str, ...]]:
     """Start our bridge and give the client's arguments."""
     with tempfile.TemporaryDirectory() as home:
-        command = (*commands.dragoman("serve", "--json", "--port", "0"), "--", *AGENT)
+        command = (*commands.dragoman("serve", "--json", "--port", "0"), "--", *agent)
         with _running(command, {"DRAGOMAN_HOME": home}) as process:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
@@ -104,7 +104,7 @@ def theirs(*options: str) -> dict[str, Any]:
 def fan_out() -> float:
     """Return thousands of messages a second, over all viewers."""
     report = ours("--viewers", str(VIEWERS), "--chunks", str(FAN_OUT_CHUNKS))
-    expected = FAN_OUT_CHUNKS + VIEWERS * (FAN_OUT_CHUNKS + 1)
+    expected = (VIEWERS + 1) * FAN_OUT_CHUNKS
     if report["chunks_received"] != expected:
         raise RuntimeError(f"{report['chunks_received']} of {expected} came")
     return report["chunks_per_s"] / 1000

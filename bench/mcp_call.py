@@ -3,6 +3,7 @@
 Both clients run in the same environment, on the same event loop, against the same server.
 """
 
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ OURS = "dragoman"
 BARE = "bare mcp client"
 MCP_TOOL = "an MCP tool"
 BUILT_IN = "read_file"
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
 
 FILE = "tiny.txt"
 TOOLS = {
@@ -49,6 +51,12 @@ def contenders(calls: int, result_bytes: int | None = None) -> dict[str, Callabl
         BARE: lambda: time_call_us("mcp_sdk_client.py", calls, result_bytes),
         OURS: lambda: time_call_us("dragoman_mcp_client.py", calls, result_bytes),
     }
+
+
+def time_era_call_us(era: str) -> float:
+    """Let our client call a tool of a server of one era many times and return the median."""
+    server = (sys.executable, "-I", "-S", str(commands.PEERS / "era_server.py"), era)
+    return run_reporter((*commands.on_dragoman("dragoman_mcp_client.py"), str(CALLS), "--", *server))["median_us"]
 
 
 def time_turn_call_us(tool: str) -> float:
@@ -98,6 +106,15 @@ MEASURES = (
         unit="µs",
         contenders=contenders(BIG_CALLS, BIG_BYTES),
         targets=(Target(OURS, BARE, "at most", 1.2),),
+        rounds=9,
+        quick_rounds=3,
+    ),
+    Measure(
+        part="mcp",
+        title="a call in each era of MCP",
+        unit="µs",
+        contenders={LEGACY: lambda: time_era_call_us("legacy"), MODERN: lambda: time_era_call_us("modern")},
+        targets=(Target(MODERN, LEGACY, "at most", 1.1),),
         rounds=9,
         quick_rounds=3,
     ),

@@ -44,6 +44,8 @@ _STREAM = ("stream", "50,000 chunks, back to back")
 _REPLAY = ("replay", "load of 100,000 updates")
 _BRIDGE = ("bridge", "50,000 chunks through a bridge")
 
+_STORE_STREAM = ("store", "50,000 chunks through one node")
+
 _KIT_START = ("kit", "spawn to initialize, an agent of the kit")
 _KIT_STREAM = ("kit", "50,000 chunks from an agent of the kit")
 _KIT_TURN = ("kit", "round trip to an agent of the kit, p50")
@@ -164,6 +166,59 @@ SECTIONS = (
                 "at least",
                 1086.0,
                 unit="k msg/s",
+            ),
+            Row(
+                "chunks of an agent of ACP 1 to a viewer of ACP 2",
+                "versions",
+                "50,000 chunks of an agent of version 1",
+                "translated",
+                "the same version",
+                "at least",
+                0.5,
+            ),
+            Row(
+                "chunks of an agent of ACP 2 to a viewer of ACP 1",
+                "versions",
+                "50,000 chunks of an agent of version 2",
+                "translated",
+                "the same version",
+                "at least",
+                0.5,
+            ),
+        ),
+    ),
+    Section(
+        "Sessions in PostgreSQL",
+        (
+            Row("50,000 chunks through one node", *_STORE_STREAM, "PostgreSQL", "files", "at least", 0.5),
+            Row(
+                "latency added to an update, p50",
+                "store",
+                "latency that the database adds to an update, p50",
+                "PostgreSQL",
+                None,
+                "at most",
+                2.0,
+                unit="commits",
+            ),
+            Row(
+                "one session to 10 viewers on another node",
+                "store",
+                "one session to 10 viewers, 5,000 chunks",
+                "PostgreSQL, viewers on another node",
+                "files",
+                "at least",
+                0.3,
+            ),
+            Row(
+                "first page of `session/list`, of 10,000",
+                "store",
+                "first page of session/list from a database",
+                "over 10,000",
+                "over 100",
+                "at most",
+                2.0,
+                "of 100",
             ),
         ),
     ),

@@ -8,17 +8,20 @@ import sys
 from collections.abc import Sequence
 
 from bench import commands
-from bench.matrix.checked import Checked, keep, recall
+from bench.matrix.checked import Checked, keep, plain, recall
 from bench.matrix.checking import check
 from bench.matrix.confirmed import findings, read_confirmed
 from bench.matrix.pages import Column, matrix_page
+from bench.matrix.registry import registry_agents
 from bench.matrix.subject import Subject
 from bench.matrix.subjects import AGENTS, CLIENTS
 from bench.measure import Missing
 from dragoman.errors import DragomanError
+from dragoman.text import one_line
 
-SUBJECTS = (*AGENTS, *CLIENTS)
+SUBJECTS = (*AGENTS, *registry_agents(), *CLIENTS)
 DOCS = commands.ROOT / "docs"
+MAX_REASON = 400
 
 
 def main(names: Sequence[str]) -> int:
@@ -28,21 +31,21 @@ def main(names: Sequence[str]) -> int:
         print(f"there is no {', '.join(sorted(unknown))}; known are: {', '.join(each.name for each in SUBJECTS)}")
         return 2
     columns: list[Column] = []
-    missing: dict[str, str] = {}
+    missing: list[tuple[Subject, str]] = []
     for subject in SUBJECTS:
         try:
             columns.append((subject, _checked(subject, anew=not names or subject.name in names)))
         except (Missing, DragomanError) as error:
-            missing[subject.name] = str(error)
+            missing.append((subject, plain(one_line(str(error)), MAX_REASON)))
     confirmations = read_confirmed()
     (DOCS / "check-matrix.md").write_text(matrix_page(columns, missing, confirmations))
     open_ = [
-        f"{subject.name}: {result.id} {result.detail}"
+        f"{subject.name}: {result.key} {result.detail}"
         for subject, checked in columns
         for result in findings(checked)
-        if subject.is_ours or (subject.name, result.id) not in confirmations
+        if subject.is_ours or (subject.name, result.key) not in confirmations
     ]
-    for each in [*open_, *(f"{name} is left out: {why}" for name, why in missing.items())]:
+    for each in [*open_, *(f"{subject.name} is left out: {why}" for subject, why in missing)]:
         print(each)
     return 1 if open_ else 0
 

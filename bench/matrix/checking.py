@@ -15,6 +15,7 @@ import msgspec
 from bench import commands
 from bench.matrix.checked import Checked, today
 from bench.matrix.subject import Subject
+from bench.measure import Missing
 from dragoman.check.adversary import ClientOptions, check_client
 from dragoman.check.driver import AgentOptions, check_agent
 from dragoman.check.results import CheckReport
@@ -26,23 +27,30 @@ STOP_S = 20
 
 
 def check(subject: Subject) -> Checked:
-    """Check it; raises Missing when it is not installed, and DragomanError when it does not start."""
+    """Check it; raises Missing when it is not installed or answers nothing, and DragomanError when it cannot be run."""
     version, began = subject.version(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="matrix-") as home, _at(Path(home)):
         report = _check_client(subject) if subject.role == "client" else _check_agent(subject, home)
+    if not report.summary.passed:
+        raise Missing(
+            f"it does not start here: {next(each.detail for each in report.results if each.id == 'ACP-INIT-001')}"
+        )
     return Checked(subject.name, subject.role, version, today(), round(time.monotonic() - began, 1), report)
 
 
 def _check_client(subject: Subject) -> CheckReport:
-    return asyncio.run(check_client(ClientOptions(command=subject.command(), timeout_s=PATIENCE_S)))
+    return asyncio.run(
+        check_client(ClientOptions(command=subject.command(), timeout_s=PATIENCE_S, protocols=subject.protocols))
+    )
 
 
 def _check_agent(subject: Subject, home: str) -> CheckReport:
     how = AgentOptions(
         command=subject.command(),
-        env={"HOME": home, "DRAGOMAN_HOME": home},
+        env={"HOME": home, "DRAGOMAN_HOME": home, **subject.env},
         turns=subject.turns,
         prompt=subject.prompt,
+        protocols=subject.protocols,
         timeout_s=PATIENCE_S,
         start_timeout_s=START_S,
         exit_timeout_s=PATIENCE_S,

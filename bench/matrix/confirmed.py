@@ -7,6 +7,7 @@ import msgspec
 
 from bench.matrix.checked import Checked
 from dragoman.check.results import Result
+from dragoman.check.rule import Version
 
 FILE = Path(__file__).parent / "confirmed.yaml"
 
@@ -19,12 +20,19 @@ class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by: Literal["reading", "reproducing", "aside"]
     """Reading its source, or reproducing it by hand; `aside` when it is no fault of the subject."""
     why: str
+    protocols: tuple[Version, ...] = (1,)
+    """The versions of the protocol that it was found in."""
 
 
 def read_confirmed() -> dict[tuple[str, str], Confirmed]:
-    """Return them by subject and rule."""
+    """Return them by subject and key of the result."""
     listed = msgspec.yaml.decode(FILE.read_bytes(), type=list[Confirmed])
-    return {(subject, each.rule): each for each in listed for subject in each.subjects}
+    return {
+        (subject, each.rule if version == 1 else f"{each.rule}@{version}"): each
+        for each in listed
+        for subject in each.subjects
+        for version in each.protocols
+    }
 
 
 def findings(checked: Checked) -> list[Result]:

@@ -9,7 +9,7 @@ from bench.matrix.confirmed import Confirmed, findings
 from bench.matrix.subject import Subject
 from dragoman.check.reports.markdown import MARKS
 from dragoman.check.results import CheckReport, Evidence, Result, Verdict, summarize
-from dragoman.check.rule import Role, Rule
+from dragoman.check.rule import VERSIONS, Role, Rule, Version
 from dragoman.check.rules import RULES
 
 MAX_MESSAGES = 4
@@ -20,10 +20,11 @@ HEAD = """\
 # Agents and clients compared
 
 `dragoman check` was run against the agents and clients that install with pip and npm. `make matrix` makes this page.
+A subject is judged in version 1 of the protocol, and in version 2 as well where it speaks that: a line for each.
 A rule without an occasion is not judged (`-`): an agent that never asks for permission cannot be judged by how it asks.
 
-| checked | version | date | what it is, and how it was steered | pass | fail | warn | - |
-|---|---|---|---|---|---|---|---|"""
+| checked | version | date | what it is, and how it was steered | ACP | pass | fail | warn | - |
+|---|---|---|---|---|---|---|---|---|"""
 
 FINDINGS = """\
 
@@ -37,33 +38,43 @@ Column = tuple[Subject, Checked]
 Confirmations = Mapping[tuple[str, str], Confirmed]
 
 
-def matrix_page(columns: Sequence[Column], missing: Mapping[str, str], confirmations: Confirmations) -> str:
+def matrix_page(columns: Sequence[Column], missing: Sequence[tuple[Subject, str]], confirmations: Confirmations) -> str:
     """Return docs/check-matrix.md."""
     lines = [HEAD]
     for subject, checked in columns:
-        found = _settled(subject, checked, confirmations).summary
-        lines.append(
-            f"| {subject.name} | {checked.version} | {checked.date} | {subject.about} "
-            f"| {found.passed} | {found.fail} | {found.warn} | {found.not_exercised} |"
-        )
-    lines += [f"| {name} |  |  | left out: {why} |  |  |  |  |" for name, why in missing.items()]
-    agents = [each for each in columns if each[0].role == "agent"]
-    clients = [each for each in columns if each[0].role == "client"]
-    lines += _table("Rules for agents that were broken", "agent", agents, confirmations)
-    lines += _table("Rules for clients that were broken", "client", clients, confirmations)
+        settled = _settled(subject, checked, confirmations)
+        for version in settled.protocols:
+            found = summarize([each for each in settled.results if each.protocol == version])
+            lines.append(
+                f"| {subject.name} | {checked.version} | {checked.date} | {subject.about} "
+                f"| {version} | {found.passed} | {found.fail} | {found.warn} | {found.not_exercised} |"
+            )
+    lines += [f"| {subject.name} |  |  | {subject.about}; left out: {why} |  |  |  |  |  |" for subject, why in missing]
+    roles: tuple[Role, ...] = ("agent", "client")
+    for role in roles:
+        for version in VERSIONS:
+            lines += _table(role, version, columns, confirmations)
     lines += [FINDINGS, *_findings(columns, confirmations)]
     return "\n".join(lines) + "\n"
 
 
-def _table(title: str, role: Role, columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
-    """Yield the rules of a role that a subject broke, a column a subject."""
+def _table(role: Role, version: Version, columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
+    """Yield the rules of a role that a subject broke in a version, a column a subject that speaks it."""
+    columns = [each for each in columns if each[0].role == role and version in each[1].report.protocols]
     verdicts: list[dict[str, Verdict]] = [
-        {result.id: result.verdict for result in _settled(subject, checked, confirmations).results}
+        {
+            result.id: result.verdict
+            for result in _settled(subject, checked, confirmations).results
+            if result.protocol == version
+        }
         for subject, checked in columns
     ]
-    rules = [rule for rule in RULES.values() if rule.role == role]
+    rules = [rule for rule in RULES.values() if rule.role == role and version in rule.versions]
     broken = [rule for rule in rules if any(each.get(rule.id) in ("fail", "warn", "error") for each in verdicts)]
-    yield f"\n## {title}\n"
+    yield f"\n## Rules for {role}s that were broken in version {version}\n"
+    if not broken:
+        yield f"None of [{len(rules)} rules](check-rules.md), by {', '.join(subject.name for subject, _ in columns)}."
+        return
     yield f"No subject broke the other {len(rules) - len(broken)} of [{len(rules)} rules](check-rules.md).\n"
     yield f"| rule | level | {' | '.join(subject.name for subject, _ in columns)} |"
     yield "|---|---|" + "---|" * len(columns)
@@ -84,16 +95,20 @@ def _findings(columns: Sequence[Column], confirmations: Confirmations) -> Iterat
 
 
 def _describe(rule: Rule, found: Sequence[tuple[str, Result]], confirmations: Confirmations) -> Iterator[str]:
-    yield f"\n### {rule.id}\n\n[{rule.title}]({rule.url})."
+    yield f"\n### {rule.id}\n\n[{rule.title}]({rule.url_in(min(result.protocol for _, result in found))})."
     by_cause: dict[tuple[str, Confirmed | None], list[tuple[str, Result]]] = {}
     for name, result in found:
-        by_cause.setdefault((result.verdict, confirmations.get((name, result.id))), []).append((name, result))
+        by_cause.setdefault((result.verdict, confirmations.get((name, result.key))), []).append((name, result))
     for (verdict, cause), same in by_cause.items():
         first = same[0][1]
-        yield f"\n{'; '.join(f'**{name}**' for name, _ in same)}"
+        yield f"\n{'; '.join(_name(name, result) for name, result in same)}"
         yield f"\n{verdict}: {plain(first.detail, 300)}. {_confirm(cause)}\n\n```text"
         yield from (_show(each) for each in _first(first.evidence))
         yield "```"
+
+
+def _name(name: str, result: Result) -> str:
+    return f"**{name}**" if result.protocol == 1 else f"**{name}** in version {result.protocol}"
 
 
 def _confirm(cause: Confirmed | None) -> str:
@@ -121,5 +136,5 @@ def _settled(subject: Subject, checked: Checked, confirmations: Confirmations) -
 
 
 def _is_aside(subject: Subject, result: Result, confirmations: Confirmations) -> bool:
-    said = confirmations.get((subject.name, result.id))
+    said = confirmations.get((subject.name, result.key))
     return result.verdict in ("fail", "warn") and said is not None and said.by == "aside"

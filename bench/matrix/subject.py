@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from bench.commands import Command
 from bench.measure import Missing
 from dragoman.check.driver import ScriptTurn
 from dragoman.check.driver.options import HELLO
-from dragoman.check.rule import Role
+from dragoman.check.rule import Role, Version
 
 EXAMPLES = commands.INSTALLED_PEERS / "python-sdk-examples"
 NODE_PEERS = commands.INSTALLED_PEERS / "node"
@@ -36,6 +36,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     is_ours: bool = False
     served: bool = False
     """Whether it is put behind our bridge and reached by its address."""
+    env: Mapping[str, str] = {}
+    protocols: tuple[Version, ...] | None = None
+    """The versions to judge; None for version 1, and version 2 too where it speaks that."""
 
 
 def installed_version(environment: str, package: str) -> Callable[[], str]:

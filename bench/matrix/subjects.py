@@ -83,6 +83,22 @@ AGENTS = (
         turns=PERMISSION,
     ),
     Subject(
+        name="Python SDK v2, ours",
+        about="the agent of our interop tests on the SDK's version 2, `tests/peers/python_v2_agent.py`",
+        version=installed_version("acp-v2", "agent-client-protocol"),
+        command=lambda: commands.peer("acp-v2", "python", str(TEST_PEERS / "python_v2_agent.py")),
+        turns=PERMISSION,
+        protocols=(2,),
+    ),
+    Subject(
+        name="TypeScript SDK v2, ours",
+        about="the agent of our interop tests on the SDK's version 2, `tests/peers/typescript_v2_agent.mjs`",
+        version=node_version("@agentclientprotocol/sdk", commands.NODE_MODULES),
+        command=node_command(TEST_PEERS / "typescript_v2_agent.mjs"),
+        turns=PERMISSION,
+        protocols=(2,),
+    ),
+    Subject(
         name="fast-agent",
         about="`fast-agent-acp -x` with its passthrough model, told to call its tools",
         version=installed_version("fast-agent", "fast-agent-mcp"),
@@ -110,6 +126,7 @@ AGENTS = (
         version=node_version("@agentclientprotocol/claude-agent-acp"),
         command=node_command(NODE_PEERS / "node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js"),
         prompt=False,
+        env={"IS_SANDBOX": "1"},  # it starts nothing for root without it
     ),
 )
 
@@ -138,6 +155,27 @@ CLIENTS = (
         version=node_version("@agentclientprotocol/sdk", commands.NODE_MODULES),
         command=node_command(TEST_PEERS / "typescript_client.mjs", "--cwd", "/tmp", "--prompt", "hello", "--", PLACE),
         role="client",
+    ),
+    Subject(
+        name="Python SDK v2 client, ours",
+        about="the client of our interop tests on the SDK's version 2, `tests/peers/python_v2_client.py`",
+        version=installed_version("acp-v2", "agent-client-protocol"),
+        command=lambda: (
+            *commands.peer("acp-v2", "python", str(TEST_PEERS / "python_v2_client.py"), "--cwd", "/tmp"),
+            *("--prompt", "hello", "--", PLACE),
+        ),
+        role="client",
+        protocols=(2,),
+    ),
+    Subject(
+        name="TypeScript SDK v2 client, ours",
+        about="the client of our interop tests on the SDK's version 2, `tests/peers/typescript_v2_client.mjs`",
+        version=node_version("@agentclientprotocol/sdk", commands.NODE_MODULES),
+        command=node_command(
+            TEST_PEERS / "typescript_v2_client.mjs", "--cwd", "/tmp", "--prompt", "hello", "--", PLACE
+        ),
+        role="client",
+        protocols=(2,),
     ),
     Subject(
         name="acpx",

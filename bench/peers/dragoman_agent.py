@@ -2,11 +2,13 @@
 
 The first text block of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size``
 characters each, with a turn of the event loop after each if ``yield`` is true, then one update of ``bytes``
-characters. None of them means an answer at once.
+characters, then ``ticks`` updates some milliseconds apart, each with the time at which it is sent. None of them means
+an answer at once.
 """
 
 import asyncio
 import json
+import time
 
 from dragoman.event_loop import run
 from dragoman.protocol import v1
@@ -14,6 +16,7 @@ from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
 from dragoman.wire import IncomingRequest, StdioTransport, take_stdio
 
+TICK_S = 0.01
 SESSION_ID = "0" * 32  # as long as a real one, so that lines are of a real length
 
 
@@ -49,6 +52,9 @@ class BenchAgent:
                 await asyncio.sleep(0)
         if order.get("bytes"):
             await self._say(params.session_id, "x" * order["bytes"])
+        for _number in range(order.get("ticks", 0)):
+            await asyncio.sleep(TICK_S)
+            await self._say(params.session_id, f"<{time.monotonic_ns()}>")
         return v1.PromptResponse(stop_reason="end_turn")
 
     async def _say(self, session_id: str, text: str) -> None:

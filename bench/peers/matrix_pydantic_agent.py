@@ -1,6 +1,7 @@
 """pydantic-acp around an agent whose model is scripted: it reads a file and writes one, with approval."""
 
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 
 from pydantic_acp import run_acp
@@ -13,14 +14,17 @@ CALLS = (
     ("write_file", {"path": "summary.txt", "content": "two lines"}),
 )
 
+NUMBERS = count(1)
+"""For ids that no other call has: the messages are fewer again after a turn that was cancelled."""
+
 
 def next_part(messages: list[ModelMessage]) -> TextPart | ToolCallPart:
     last = messages[-1].parts if isinstance(messages[-1], ModelRequest) else ()
     results = [part for part in last if isinstance(part, ToolReturnPart)]
     if not results:
-        return ToolCallPart(*CALLS[0], tool_call_id=f"call-{len(messages)}")
+        return ToolCallPart(*CALLS[0], tool_call_id=f"call-{next(NUMBERS)}")
     if results[-1].tool_name == CALLS[0][0]:
-        return ToolCallPart(*CALLS[1], tool_call_id=f"call-{len(messages)}")
+        return ToolCallPart(*CALLS[1], tool_call_id=f"call-{next(NUMBERS)}")
     return TextPart("Done.")
 
 

@@ -1,8 +1,10 @@
 """WebSocket clients that cost next to nothing, so that the timing is that of the server; prints one JSON object.
 
-    ws_client.py URL [--token TOKEN] [--chunks N --size BYTES] [--roundtrips R] [--viewers V]
+    ws_client.py URL [--token TOKEN] [--protocol 1|2] [--chunks N --size BYTES] [--roundtrips R] [--ticks T]
+                 [--viewers V [--viewers-url URL --viewers-token TOKEN]]
 
-The first connection opens a session and sends the prompts; with `--viewers` as many more load it and only read.
+The first connection opens a session and sends the prompts; with `--viewers` as many more load it and only read, from
+another server if one is named. With `--ticks` the time from the agent's sending of an update to its arrival is taken.
 Frames are cut out of the socket's bytes, and only counted.
 """
 
@@ -10,10 +12,12 @@ import argparse
 import base64
 import json
 import os
+import re
 import selectors
 import socket
 import statistics
-from time import perf_counter
+from collections.abc import Callable
+from time import monotonic_ns, perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +26,10 @@ TIMEOUT_S = 120
 WARM_UP_CHUNKS = 100
 WARM_UP_ROUNDTRIPS = 20
 UPDATE = b'"method":"session/update"'
+CHUNK = b'"agent_message_chunk"'
+HEAD_BYTES = 60
+CHUNK_HEAD_BYTES = 200
+TICK = re.compile(rb"<(\d+)>")
 CWD = "/"
 
 
@@ -51,8 +59,11 @@ class Viewer:
             raise RuntimeError(f"no WebSocket: {status.decode()}")
         self._held = rest.partition(b"\r\n\r\n")[2]
         self.updates = 0
+        self.counted, self.head_bytes, self.answers = UPDATE, HEAD_BYTES, b""
+        """The bytes that messages which are counted have near their beginning, and those of all others."""
         self.answer: bytes | None = None
         """The last message that was no update."""
+        self.on_update: Callable[[bytes], None] | None = None
 
     def _receive(self) -> bytes:
         data = self.socket.recv(READ_BYTES)
@@ -78,9 +89,11 @@ class Viewer:
                 size, begin = int.from_bytes(held[at + 2 : at + 10], "big"), at + 10
             if end < begin + size:
                 break
-            if held.find(UPDATE, begin, begin + 60) >= 0:
+            if held.find(self.counted, begin, begin + self.head_bytes) >= 0:
                 self.updates += 1
-            elif held[at] & 0x0F == 1:
+                if self.on_update is not None:
+                    self.on_update(held[begin : begin + size])
+            elif held[at] & 0x0F == 1 and held.find(self.answers, begin, begin + HEAD_BYTES) >= 0:
                 self.answer = held[begin : begin + size]
             at = begin + size
         self._held = held[at:]
@@ -96,8 +109,18 @@ class Viewer:
             raise RuntimeError(f"{method} was refused: {reply['error']}")
         return reply["result"]
 
-    def initialize(self) -> None:
-        self.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+    def initialize(self, protocol: int = 1) -> None:
+        version_1 = {"protocolVersion": 1, "clientCapabilities": {}}
+        version_2 = {"protocolVersion": 2, "info": {"name": "bench", "version": "1"}, "capabilities": {}}
+        self.call("initialize", version_1 if protocol == 1 else version_2)
+
+    def count_chunks(self) -> None:
+        """Count chunks alone: the versions of the protocol differ in the other updates of a turn."""
+        self.counted, self.head_bytes, self.answers = CHUNK, CHUNK_HEAD_BYTES, b'"id":1'
+
+    def read_until(self, updates: int) -> None:
+        while self.updates < updates:
+            self.read()
 
 
 def prompt(session_id: str, order: dict[str, Any]) -> dict[str, Any]:
@@ -113,6 +136,19 @@ def time_stream(viewer: Viewer, session_id: str, order: dict[str, Any]) -> dict[
     return {"chunks_received": viewer.updates, "chunks_per_s": viewer.updates / seconds}
 
 
+def time_chunks(viewer: Viewer, session_id: str, order: dict[str, Any]) -> dict[str, Any]:
+    """Time a stream to its last chunk, in either version."""
+    viewer.count_chunks()
+    seconds = 0.0
+    for chunks in (WARM_UP_CHUNKS, order["chunks"]):
+        viewer.updates = 0
+        started = perf_counter()
+        viewer.call("session/prompt", prompt(session_id, order | {"chunks": chunks}))
+        viewer.read_until(chunks)
+        seconds = perf_counter() - started
+    return {"chunks_received": viewer.updates, "chunks_per_s": viewer.updates / seconds}
+
+
 def time_roundtrips(viewer: Viewer, session_id: str, count: int) -> dict[str, Any]:
     seconds: list[float] = []
     for _ in range(count + WARM_UP_ROUNDTRIPS):
@@ -122,12 +158,25 @@ def time_roundtrips(viewer: Viewer, session_id: str, count: int) -> dict[str, An
     return {"roundtrip_p50_s": statistics.median(seconds[WARM_UP_ROUNDTRIPS:])}
 
 
+def time_ticks(viewer: Viewer, session_id: str, count: int) -> dict[str, Any]:
+    """Time updates from the agent to here, by the clock that both processes have."""
+    taken_ns: list[int] = []
+
+    def see(update: bytes) -> None:
+        if found := TICK.search(update):
+            taken_ns.append(monotonic_ns() - int(found[1]))
+
+    viewer.on_update = see
+    viewer.call("session/prompt", prompt(session_id, {"ticks": count + WARM_UP_ROUNDTRIPS}))
+    return {"update_p50_s": statistics.median(taken_ns[WARM_UP_ROUNDTRIPS:]) / 1e9}
+
+
 def time_fan_out(speaker: Viewer, others: list[Viewer], session_id: str, order: dict[str, Any]) -> dict[str, Any]:
-    """Time one prompt until every viewer has all of it; the others see the prompt too."""
+    """Time one prompt until every viewer has all of its chunks."""
     everybody = [speaker, *others]
     for viewer in everybody:
+        viewer.count_chunks()
         viewer.updates = 0
-    wanted = {speaker: order["chunks"]} | dict.fromkeys(others, order["chunks"] + 1)
     with selectors.DefaultSelector() as selector:
         for viewer in everybody:
             selector.register(viewer.socket, selectors.EVENT_READ, viewer)
@@ -140,7 +189,7 @@ def time_fan_out(speaker: Viewer, others: list[Viewer], session_id: str, order: 
                 raise RuntimeError(f"{len(waiting)} viewers wait in vain")
             for key, _ in ready:
                 key.data.read()
-                if key.data.updates >= wanted[key.data]:
+                if key.data.updates >= order["chunks"]:
                     waiting.discard(key.data)
         seconds = perf_counter() - started
     received = sum(viewer.updates for viewer in everybody)
@@ -151,19 +200,28 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--token")
+    parser.add_argument("--protocol", type=int, help="time chunks alone, as a client of this version")
     parser.add_argument("--chunks", type=int, default=0)
     parser.add_argument("--size", type=int, default=40)
     parser.add_argument("--roundtrips", type=int, default=0)
+    parser.add_argument("--ticks", type=int, default=0)
     parser.add_argument("--viewers", type=int, default=0)
+    parser.add_argument("--viewers-url")
+    parser.add_argument("--viewers-token")
     options = parser.parse_args()
     viewer = Viewer(options.url, options.token)
-    viewer.initialize()
+    viewer.initialize(options.protocol or 1)
     session_id = viewer.call("session/new", {"cwd": CWD, "mcpServers": []})["sessionId"]
     order = {"size": options.size, "chunks": options.chunks}
-    if options.roundtrips:
+    if options.protocol:
+        report = time_chunks(viewer, session_id, order)
+    elif options.roundtrips:
         report = time_roundtrips(viewer, session_id, options.roundtrips)
+    elif options.ticks:
+        report = time_ticks(viewer, session_id, options.ticks)
     elif options.viewers:
-        others = [Viewer(options.url, options.token) for _ in range(options.viewers)]
+        url, token = options.viewers_url or options.url, options.viewers_token or options.token
+        others = [Viewer(url, token) for _ in range(options.viewers)]
         for other in others:
             other.initialize()
             other.call("session/load", {"sessionId": session_id, "cwd": CWD, "mcpServers": []})
