@@ -28,7 +28,7 @@ SHARED_NAMES = {
 """Names that several packages (agent, client …) may define, one definition each, with the reason."""
 
 LARGE_CLASSES: dict[str, tuple[int, str]] = {
-    "check.driver.options.AgentOptions": (14, "the options of `dragoman check agent`, frozen, each read by one scene"),
+    "check.driver.options.AgentOptions": (15, "the options of `dragoman check agent`, frozen, each read by one scene"),
     "check.judge.session.SeenSession": (15, "all that rules may ask about a session, a field for each kind of message"),
     "store.record._Line": (15, "a field for each kind of record: the line of a file is decoded in one pass"),
 }

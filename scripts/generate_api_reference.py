@@ -22,7 +22,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         "The client",
         ("dragoman.client", "dragoman.client.events", "dragoman.client.policies", "dragoman.client.errors"),
     ),
-    "api-agent.md": ("The kit for agents", ("dragoman.agent",)),
+    "api-agent.md": ("The kit for agents", ("dragoman.agent", "dragoman.telemetry")),
     "api-bridge.md": ("The bridge", ("dragoman.bridge",)),
     "api-check.md": ("The checker", ("dragoman.check",)),
     "api-testing.md": ("Scripted peers", ("dragoman.testing", "dragoman.testing.steps")),

@@ -3,13 +3,13 @@
 The schemas of both versions are pinned in src/dragoman/protocol/schema.
 """
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from generated_file import write_or_check
 
 from dragoman.protocol.generated import v1
 
@@ -48,18 +48,5 @@ def generate() -> str:
     return HEAD + "\n".join(rows).replace("'", '"') + "\n}\n"
 
 
-def main() -> int:
-    """Write the module, or say whether it is up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the module is not up to date")
-    if not parser.parse_args().check:
-        TARGET.write_text(generate(), "utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text("utf-8") == generate():
-        return 0
-    print(f"{TARGET} is not what the schemas give; run scripts/generate_later_fields.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(TARGET, generate, __doc__))

@@ -18,6 +18,7 @@ TARGET = ROOT / "scripts" / "page" / "acp.d.ts"
 MESSAGES = [
     "InitializeRequest",
     "InitializeResponse",
+    "AuthStatusResponse",
     "NewSessionRequest",
     "NewSessionResponse",
     "LoadSessionRequest",

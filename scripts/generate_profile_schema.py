@@ -1,17 +1,18 @@
-"""Generate docs/agent-file.schema.json from the types of the agent file; `--check` only compares."""
+"""Generate the schema of the agent file, which is in the package, from its types; `--check` only compares."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from generated_file import write_or_check
 
 from dragoman.assistant.profile.profile import AgentFileShape
 from dragoman.assistant.profile.settings import Secret
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "agent-file.schema.json"
+PROFILE = Path(__file__).resolve().parent.parent / "src" / "dragoman" / "assistant" / "profile"
+TARGET = PROFILE / "agent-file.schema.json"
 
 
 def generate() -> str:
@@ -30,18 +31,5 @@ def _secret(kind: type) -> dict[str, Any]:
     return {"type": "string"}
 
 
-def main() -> int:
-    """Write the schema, or say whether it is up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is not up to date")
-    if not parser.parse_args().check:
-        TARGET.write_text(generate(), "utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text("utf-8") == generate():
-        return 0
-    print(f"{TARGET} is not what the types give; run scripts/generate_profile_schema.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(TARGET, generate, __doc__))

@@ -5,12 +5,15 @@ declare namespace acp {
   type AgentCapabilities = { "loadSession"?: boolean; "promptCapabilities"?: PromptCapabilities; "mcpCapabilities"?: McpCapabilities; "sessionCapabilities"?: SessionCapabilities; "auth"?: AgentAuthCapabilities; "providers"?: (ProvidersCapabilities | null); "_meta"?: (Record<string, any> | null) };
   type Annotations = { "audience"?: (Array<Role> | null); "lastModified"?: (string | null); "priority"?: (number | null); "_meta"?: (Record<string, any> | null) };
   type AudioContent = { "annotations"?: (Annotations | null); "data": string; "mimeType": string; "_meta"?: (Record<string, any> | null) };
+  type AuthAccount = { "label": string; "active"?: (boolean | null); "name"?: (string | null); "email"?: (string | null); "organization"?: (string | null); "_meta"?: (Record<string, any> | null) };
   type AuthCapabilities = { "terminal"?: boolean; "_meta"?: (Record<string, any> | null) };
   type AuthMethod = ({ "type": "terminal" } & AuthMethodTerminal | AuthMethodAgent);
   type AuthMethodAgent = { "id": AuthMethodId; "name": string; "description"?: (string | null); "_meta"?: (Record<string, any> | null) };
   type AuthMethodId = string;
   type AuthMethodTerminal = { "id": AuthMethodId; "name": string; "description"?: (string | null); "args"?: Array<string>; "env"?: Record<string, string>; "_meta"?: (Record<string, any> | null) };
+  type AuthState = ("authenticated" | "unauthenticated" | "not_required" | "unknown" | string);
   type AuthStatusCapabilities = { "_meta"?: (Record<string, any> | null) };
+  type AuthStatusResponse = { "state": AuthState; "accounts"?: Array<AuthAccount>; "_meta"?: (Record<string, any> | null) };
   type AvailableCommand = { "name": string; "description": string; "input"?: (AvailableCommandInput | null); "_meta"?: (Record<string, any> | null) };
   type AvailableCommandInput = UnstructuredCommandInput;
   type AvailableCommandsUpdate = { "availableCommands": Array<AvailableCommand>; "_meta"?: (Record<string, any> | null) };

@@ -5,9 +5,10 @@ declare namespace page {
   type Connection = import("../../src/dragoman/bridge/web/js/connection/connection.js").Connection;
   type Session = import("../../src/dragoman/bridge/web/js/session/session.js").Session;
   type Transcript = import("../../src/dragoman/bridge/web/js/session/transcript.js").Transcript;
+  type Composer = import("../../src/dragoman/bridge/web/js/composer/composer.js").Composer;
   type WireLog = import("../../src/dragoman/bridge/web/js/inspector/log.js").WireLog;
 
-  type View = "conversation" | "inspector";
+  type View = "conversation" | "review" | "inspector";
 
   /** Children of an element; those that are null, undefined or false are left out. */
   type Child = Node | string | number | null | undefined | false | Child[];
@@ -28,7 +29,7 @@ declare namespace page {
   /** How a request of the agent is answered. */
   type Answer = { id: acp.RequestId; result: (result: any) => void; error: (code: number, message: string) => void };
 
-  type Settled = { by: "viewer" | "you" | "timeout" | "cancel" | "agent"; result: any };
+  type Settled = { by: "viewer" | "you" | "timeout" | "cancel" | "agent" | "login"; result: any };
 
   type PermissionParams = acp.RequestPermissionRequest;
   type ElicitationParams = acp.CreateElicitationRequest;
@@ -39,6 +40,8 @@ declare namespace page {
     method: Method;
     params: Params;
     settled: Settled | null;
+    /** Whether a person has gone to another page for it, and has not come back. */
+    waiting: boolean;
     answer: (result: any) => void;
   };
   type PermissionQuestion = QuestionOf<"session/request_permission", PermissionParams>;
@@ -50,6 +53,7 @@ declare namespace page {
     element: HTMLElement;
     words: string;
     isSettled: boolean;
+    wait?(): void;
     focus(): void;
     key(event: KeyboardEvent): boolean;
     settle(settled: Settled): string;
@@ -60,7 +64,7 @@ declare namespace page {
   type Role = "user" | "agent" | "thought";
 
   /** The items of a transcript; see transcript.js. */
-  type ItemBase = { n: number; version: number };
+  type ItemBase = { n: number; version: number; place?: number };
   type MessageItem = ItemBase & {
     type: "message";
     role: Role;
@@ -68,6 +72,17 @@ declare namespace page {
     time: number | null;
     blocks: Block[];
     void: boolean;
+    /** Of a message of the user, once the work on it has ended. */
+    turn: { ms: number | null; tokens: number | null; cost: acp.Cost | null } | null;
+  };
+  /** The work on the last message of the user. */
+  type OpenTurn = {
+    item: MessageItem;
+    from: number | null;
+    until: number | null;
+    tokens: number | null;
+    costBefore: acp.Cost | null;
+    cost: acp.Cost | null;
   };
   type ToolItem = ItemBase & {
     type: "tool";
@@ -78,8 +93,31 @@ declare namespace page {
     exit?: { exit_code?: number | null; signal?: string | null };
   };
   type NoticeItem = ItemBase & { type: "notice"; severity: string; title: string; description: string | null };
-  type FailureItem = ItemBase & { type: "failure"; error: acp.Error };
-  type Item = MessageItem | ToolItem | NoticeItem | FailureItem;
+  type EndItem = ItemBase & { type: "end"; error: acp.Error | null; stopReason: string | null };
+  type CompactionItem = ItemBase & {
+    type: "compaction";
+    id: string;
+    status: string;
+    summary: Block[];
+    error: string | null;
+    round: number;
+  };
+  type SubagentItem = ItemBase & { type: "subagent"; id: string; told: Partial<acp.SubagentUpdate> };
+  type SessionMessageItem = ItemBase & {
+    type: "session_message";
+    id: string;
+    told: Partial<acp.SessionMessage>;
+    blocks: Block[];
+    round: number;
+  };
+  type Item =
+    | MessageItem
+    | ToolItem
+    | NoticeItem
+    | CompactionItem
+    | SubagentItem
+    | SessionMessageItem
+    | EndItem;
 
   /** What shows an item. */
   type ItemView = { element: HTMLElement; update(live: boolean): void };
@@ -89,6 +127,18 @@ declare namespace page {
 
   /** A file, picture or mention that goes with a prompt. */
   type Attachment = { name: string; drawing: string; bytes: number; block: acp.ContentBlock };
+
+  /** A message of before that is written again: `open` gives the session that it is sent in. */
+  type Resend = { text: string; attachments: Attachment[]; words: string; open: () => Promise<Session> };
+
+  /** What a person can do with a message of theirs. */
+  type MessageActions = { edit: () => void; retry: () => void };
+
+  /** A change of a file that the agent has shown. */
+  type Change = { oldText: string | null; newText: string };
+
+  /** The changes of one file, in their order. */
+  type ChangedFile = { path: string; changes: Change[] };
 
   /** A suggestion under the caret. */
   type Choice = { text: string; name: string; hint: string; words: string; path?: string; goesOn?: boolean };
@@ -107,6 +157,7 @@ declare namespace bridge {
     agents: Array<{ name: string; title: string }>;
     cwd: string;
     role: "owner" | "reader";
+    session?: string | null;
     maxMessageBytes: number;
   };
 
@@ -119,6 +170,9 @@ declare namespace bridge {
     pending: number;
     viewers: number;
     updatedAt?: string | null;
+    archived?: boolean;
+    origin?: string;
+    parent?: string;
     stopReason?: acp.StopReason | null;
     error?: acp.Error | null;
     reset?: boolean;
@@ -133,6 +187,9 @@ declare namespace bridge {
     stderr?: string | null;
     retryInS?: number | null;
   };
+
+  /** `_dragoman/queue`. */
+  type Queue = { prompts: Array<{ id: string; text: string; attachments: string[] }>; held: boolean };
 
   /** `_dragoman/settled`. */
   type Settled = { requestId: acp.RequestId; by: page.Settled["by"]; result?: any };
@@ -161,6 +218,41 @@ declare namespace bridge {
     reason?: string | null;
   };
 
+  /** The names of the requests of the first minute: `dragoman/start` in `_meta` of our agent's capabilities. */
+  type StartMethods = {
+    introduce: "_dragoman/introduce";
+    offers: "_dragoman/models/offers";
+    connect: "_dragoman/models/connect";
+    chooseAgent: "_dragoman/agents/choose";
+  };
+
+  /** What the agent tells about an empty conversation; `error` if it cannot. */
+  type Introduction = {
+    model: string;
+    isLanguageModel: boolean;
+    words: string;
+    prompts: string[];
+    takes: string[];
+    error?: unknown;
+  };
+
+  type ProviderOffer = { id: string; title: string; model?: string; variable?: string; kept?: boolean; problem?: string };
+  type ModelServer = { title: string; url: string; models: string[] };
+  type InstalledAgent = { name: string; title: string; command?: string[]; problem?: string };
+  type Offers = {
+    providers: ProviderOffer[];
+    servers: ModelServer[];
+    agents: InstalledAgent[];
+    chosen: { model?: { name: string; base_url?: string }; agent?: string };
+  };
+  type ModelWish = { provider: string; model?: string; apiKey?: string; baseUrl?: string };
+  type Connected = { model?: string; answer?: string; durationMs?: number; countsBefore?: string | null; problem?: string };
+  /** A place where words were said: `_dragoman/found`. */
+  type SearchHit = { sessionId: string; seq: number; role: "user" | "agent"; before: string; match: string; after: string };
+
+  /** A share, as ./shares tells it; times are milliseconds since 1970. */
+  type ShareFacts = { id: string; agent: string | null; session: string | null; title: string; created: number; expires: number; opened: boolean };
+
   /** The requests that the page sends. */
   type Requests = {
     initialize: { params: acp.InitializeRequest; result: acp.InitializeResponse };
@@ -168,14 +260,35 @@ declare namespace bridge {
     "session/load": { params: acp.LoadSessionRequest; result: acp.LoadSessionResponse };
     "session/fork": { params: acp.LoadSessionRequest; result: acp.ForkSessionResponse };
     "session/delete": { params: { sessionId: string }; result: {} };
-    "session/list": { params: { cursor?: string }; result: acp.ListSessionsResponse };
+    authenticate: { params: { methodId: string }; result: {} };
+    "auth/status": { params: {}; result: acp.AuthStatusResponse };
+    "session/set_title": { params: { sessionId: string; title: string }; result: { title: string } };
+    "session/archive": { params: { sessionId: string }; result: {} };
+    "session/unarchive": { params: { sessionId: string }; result: {} };
+    "session/list": { params: { cursor?: string; archived?: "include" }; result: acp.ListSessionsResponse };
     "session/prompt": { params: acp.PromptRequest; result: acp.PromptResponse };
     "session/set_mode": { params: { sessionId: string; modeId: string }; result: {} };
     "session/set_config_option": {
       params: { sessionId: string; configId: string; value: string | boolean; type?: "boolean" };
       result: acp.SetSessionConfigOptionResponse;
     };
+    "_session/steering": { params: acp.PromptRequest; result: { outcome: string } };
+    "_dragoman/queue/change": { params: { sessionId: string; id: string; text?: string }; result: {} };
+    "_dragoman/queue/resume": { params: { sessionId: string }; result: {} };
+    "_dragoman/files": {
+      params: { sessionId?: string; query: string };
+      result: { files: string[]; isWhole: boolean };
+    };
+    "_dragoman/revert": {
+      params: { sessionId: string; path: string; changes: page.Change[] };
+      result: { exists: boolean };
+    };
     "_dragoman/sessions": { params: {}; result: { sessions?: SessionFacts[] } };
+    "_dragoman/introduce": { params: { cwd: string; sessionId?: string }; result: Introduction };
+    "_dragoman/models/offers": { params: {}; result: Offers };
+    "_dragoman/models/connect": { params: ModelWish & { cwd?: string; sessionId?: string }; result: Connected };
+    "_dragoman/agents/choose": { params: { agent: string | null }; result: {} };
+    "_dragoman/search": { params: { query: string; searchId: number }; result: { searched: number; complete: boolean } };
     "_dragoman/inspect": { params: { on: boolean }; result: { entries?: WireEntry[] } };
   };
 
@@ -188,11 +301,14 @@ declare namespace bridge {
   /** The notifications that the page receives. */
   type News = {
     "session/update": acp.SessionNotification;
+    "auth/status_update": acp.AuthStatusResponse;
     "elicitation/complete": acp.CompleteElicitationNotification;
     "$/cancel_request": { requestId: acp.RequestId };
     "_dragoman/agent": AgentFacts;
     "_dragoman/session": SessionFacts;
+    "_dragoman/queue": Queue & { sessionId: string };
     "_dragoman/settled": Settled;
+    "_dragoman/found": { searchId: number; hits: SearchHit[] };
     "_dragoman/wire": { entries?: WireEntry[] };
   };
 }
