@@ -3,15 +3,18 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
+# At a terminal pip shows its progress.
+QUIET  := $(shell test -t 2 || echo -q)
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input $(QUIET)
 JOBS   ?= auto
+SITE   := $(BIN)/python scripts/site/build.py --generator $(VENV)/docs/bin/zensical
 
-.PHONY: install run test check format bench matrix examples conformance soak lock clean
+.PHONY: install run test check format bench matrix examples conformance servers docs release-check soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 # A .venv of another Python than the one that was asked for is made anew; without PYTHON=… it stays as it is.
 VERSION = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1)
@@ -58,19 +61,29 @@ $(VENV)/.page: scripts/page/package.json scripts/page/package-lock.json $(VENV)/
 	else echo "Node is not here: the JavaScript of the page will not be checked"; fi
 	@touch $@
 
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.run
+	@echo "Installing what the documentation site is built with"
+	@$(BIN)/python -m venv $(VENV)/docs
+	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check --no-input -q install --require-hashes -r requirements/docs.txt
+	@touch $@
+
 $(VENV)/.browser: scripts/browser $(VENV)/.dev
 	@scripts/browser
 	@touch $@
 
+$(VENV)/.postgresql: scripts/postgresql $(VENV)/.dev
+	@scripts/postgresql
+	@touch $@
+
 install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
 
-run: $(VENV)/.run ## Serve an agent in a web page, and print its link: no key, no network
+run: $(VENV)/.run ## Serve an agent in a web page and open it: no key, no network; ARGS="--port 9000" has options
 	@$(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.peers $(VENV)/.conformance $(VENV)/.browser ## Run all tests
+test: $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql ## Run all tests
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-check: $(VENV)/.dev $(VENV)/.page ## Format, lint, types, import direction, names, generated code, the page
+check: $(VENV)/.dev $(VENV)/.page $(VENV)/.docs ## Format, lint, types, import direction, names, generated code, the page, the documents
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/basedpyright
@@ -82,7 +95,9 @@ check: $(VENV)/.dev $(VENV)/.page ## Format, lint, types, import direction, name
 	@$(BIN)/python scripts/generate_rules_page.py --check
 	@$(BIN)/python scripts/generate_later_fields.py --check
 	@$(BIN)/python scripts/generate_api_reference.py --check
+	@$(BIN)/python scripts/generate_commands_page.py --check
 	@scripts/page/check
+	@$(SITE)
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
@@ -106,7 +121,7 @@ bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure 
 	@$(BIN)/python -m bench --json bench/results.json
 	@$(BIN)/python -m bench.page
 
-.cache/peers/.matrix: bench/matrix/install bench/matrix/package.json bench/matrix/package-lock.json $(VENV)/.dev
+.cache/peers/.matrix: bench/matrix/install bench/matrix/package.json bench/matrix/package-lock.json bench/matrix/registry.json $(VENV)/.dev
 	@bench/matrix/install
 	@touch $@
 
@@ -116,10 +131,30 @@ matrix: $(VENV)/.peers $(BENCH_PEERS) .cache/peers/.matrix ## Check every agent 
 examples: $(VENV)/.dev ## Run the examples for Inspect and harbor with the real libraries
 	@PYTHON=$(PYTHON) examples/evals/check
 
+$(VENV)/.servers: tests/real_servers/package.json tests/real_servers/package-lock.json requirements/servers.txt $(VENV)/.dev $(VENV)/.peers
+	@if command -v npm >/dev/null; then echo "Installing real MCP servers"; \
+	  (cd tests/real_servers && npm ci --silent --no-audit --no-fund); \
+	else echo "Node is not here: the MCP servers of npm will not be tried"; fi
+	@$(BIN)/python -m venv $(VENV)/servers
+	@$(VENV)/servers/bin/pip install -q --require-hashes -r requirements/servers.txt
+	@touch $@
+
+servers: $(VENV)/.servers ## Try our MCP client with real servers of npm and PyPI
+	@$(BIN)/python -m tests.real_servers
+
+docs: $(VENV)/.docs ## Build the documentation as a site, build/site/index.html, searchable without a server
+	@$(SITE)
+	@echo "Open build/site/index.html"
+
+release-check: $(VENV)/.dev ## Build what is published, check it, and try the wheel with every Python that is here; TAG=v0.1.0
+	@rm -rf dist
+	@$(BIN)/python scripts/release/check.py --release $(if $(TAG),--tag $(TAG))
+	@for python in $$(scripts/release/pythons); do $$python scripts/release/try_wheel.py dist/*.whl || exit 1; done
+
 conformance: $(VENV)/.conformance ## Run the official conformance suite of MCP for clients
 	@$(BIN)/python -m tests.conformance
 
-soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser ## The long fuzz and kill loops
+soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser $(VENV)/.postgresql ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600
 	@$(BIN)/python -m tests.fuzz --seconds 300
 
@@ -127,4 +162,4 @@ lock: ## Pin the dependencies anew (needs uv)
 	@scripts/lock
 
 clean: ## Remove what was made
-	@rm -rf $(VENV) tests/peers/node_modules tests/conformance/node_modules scripts/page/node_modules dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/peers/node_modules tests/conformance/node_modules tests/real_servers/node_modules scripts/page/node_modules dist build .pytest_cache .ruff_cache .hypothesis

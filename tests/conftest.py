@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 from tests.process_state import read_process_state, tell_changes
 from tests.store.tiny_disk import mounted
 
+pytest_plugins = ["tests.store.postgres"]
+
 # The suite starts the program well over a thousand times: it is compiled once, whatever the shell that runs it says.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -24,9 +26,9 @@ settings.load_profile("dragoman")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Take two workers more than there are cores: for half of its time the suite waits for processes and timers."""
+    """Take as many workers as there are cores: with more, tests that wait for several processes wait too long."""
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(usable) + 2
+    return max(2, len(usable))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -58,6 +60,7 @@ def a_home_of_its_own(process_state_is_kept, homes, monkeypatch):
     home = next(homes)
     home.mkdir(mode=0o700)
     monkeypatch.setenv("DRAGOMAN_HOME", str(home))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return home
 
 

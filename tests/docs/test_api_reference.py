@@ -14,6 +14,7 @@ PAGES = {
     "dragoman.client.events": "api-client.md",
     "dragoman.client.policies": "api-client.md",
     "dragoman.agent": "api-agent.md",
+    "dragoman.telemetry": "api-agent.md",
     "dragoman.bridge": "api-bridge.md",
     "dragoman.check": "api-check.md",
     "dragoman.testing": "api-testing.md",

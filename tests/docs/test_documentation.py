@@ -14,8 +14,11 @@ from urllib.request import urlopen
 import pytest
 
 from dragoman.assistant.models.script import load_script, parse_script
+from dragoman.assistant.profile.profile import parse_profile
 from dragoman.bridge import read_agents_file
+from dragoman.bridge.front.server import Tls
 from dragoman.check.driver import read_script
+from dragoman.cli.serve.address import check_tls
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -68,6 +71,22 @@ def test_the_agent_and_the_client_in_the_readme_run_together(tmp_path):
     done = finish([sys.executable, "-c", client], cwd=tmp_path, variables={"DRAGOMAN_HOME": str(tmp_path / "home")})
     assert done.stdout == "Noted. end_turn ['buy milk']\n", done.stderr
     assert (tmp_path / "notes.txt").read_text() == "buy milk"
+
+
+def test_the_commands_of_the_readme_that_end_by_themselves_run(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text("# TODO: begin\n")
+    lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
+    commands = [line for line in lines if line.startswith(("dragoman init", "dragoman run"))]
+    entry, found = (run(["sh", "-c", command], cwd=tmp_path) for command in commands)
+    assert "agent_servers" in json.loads(entry)
+    assert "TODO: begin" in json.loads(found)["text"]
+
+
+def test_the_certificate_of_the_docs_is_one_that_the_bridge_takes(tmp_path):
+    [command] = [block for block in blocks("docs/network.md", "text") if block.startswith("openssl")]
+    run(["sh", "-c", command.partition("\ndragoman serve")[0]], cwd=tmp_path)
+    check_tls(Tls(tmp_path / "cert.pem", tmp_path / "key.pem"))
 
 
 def test_the_scripted_peers_in_the_docs_run():
@@ -165,6 +184,11 @@ def test_the_program_that_gives_a_function_as_a_tool_prints_what_the_docs_say():
         printed
     )  # the agent may say that it waits first
     run([sys.executable, "-W", "error", "-c", snippet])
+
+
+def test_the_agent_files_that_connect_a_model_are_good_ones():
+    names = [parse_profile(text, ROOT / "dragoman.yaml").model.name for text in blocks("docs/models.md", "yaml")]
+    assert names == ["openai:NAME-OF-THE-MODEL", "anthropic:claude-sonnet-4-5"]
 
 
 def test_the_scripts_in_the_docs_are_good_scripts():
