@@ -1,6 +1,7 @@
 """An agent of the kit is driven by a client of version 2: states, ids that last, one tool call cancelled, closing."""
 
 import asyncio
+import base64
 import json
 from contextlib import asynccontextmanager
 
@@ -236,7 +237,94 @@ async def test_closing_cancels_and_the_session_comes_back(tmp_path):
 async def test_a_terminal_that_is_not_there_cannot_be_cancelled(tmp_path):
     async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
         error = await refused(client.ask("terminal/cancel", sessionId=client.session_id, terminalId="t"))
-        assert error.code == -32602
+        assert (error.code, error.data["path"]) == (-32602, "params.terminalId")
+
+
+class Commands:
+    """An agent that runs each line of a prompt in a tool call of its own, and says how it ended."""
+
+    async def answer(self, turn):
+        for command in turn.text.splitlines():
+            async with turn.tool("Run", kind="execute", asks=False) as call:
+                end = await turn.run(command, call=call)
+            await turn.say(f"{end.exit_code} {end.signal} {end.cancelled}; ")
+
+
+def fold_terminals(updates):
+    """The terminals that updates tell, as a client of version 2 keeps them."""
+    terminals = {}
+    for each in updates:
+        if each["sessionUpdate"] == "terminal_update":
+            terminal = terminals.setdefault(each["terminalId"], {"output": b""})
+            terminal |= {name: value for name, value in each.items() if name not in ("sessionUpdate", "output")}
+            if "output" in each:
+                terminal["output"] = base64.b64decode(each["output"]["data"])
+        elif each["sessionUpdate"] == "terminal_output_chunk":
+            terminals[each["terminalId"]]["output"] += base64.b64decode(each["data"])
+    return list(terminals.values())
+
+
+def said(updates):
+    return "".join(each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk")
+
+
+async def test_one_command_is_ended_by_its_terminal_and_the_turn_goes_on(tmp_path):
+    agent = make_agent(tmp_path, Commands().answer)
+    waits = "echo begun; sleep 1000"
+    async with client_of(agent, tmp_path) as client:
+        await prompt(client, f"{waits}\necho second\ntrue")
+        await until(lambda: any(each["output"] for each in fold_terminals(client.updates)))
+        [running] = fold_terminals(client.updates)
+        assert running["capabilities"] == {"cancel": {}}
+        [call_id] = {each["toolCallId"] for each in client.updates if "toolCallId" in each}
+        wanted = {"sessionId": client.session_id, "terminalId": running["terminalId"]}
+        assert await client.ask("terminal/cancel", **wanted) == {}
+        updates = await client.idle()
+        first, *rest = fold_terminals(updates)
+        assert first == {
+            "terminalId": running["terminalId"],
+            "command": waits,
+            "cwd": str(tmp_path),
+            "output": b"begun",
+            "exitStatus": {"signal": "SIGTERM"},
+            "capabilities": None,
+        }
+        assert [(each["output"], each["exitStatus"]) for each in rest] == [
+            (b"second", {"exitCode": 0}),
+            (b"", {"exitCode": 0}),
+        ]
+        assert [each["status"] for each in updates if each.get("toolCallId") == call_id and "status" in each][-1] == (
+            "completed"
+        )
+        assert said(updates) == "None SIGTERM True; 0 None False; 0 None False; "
+        assert kinds(updates)[-1] == "state_update idle end_turn"
+        error = await refused(client.ask("terminal/cancel", **wanted))
+        assert (error.code, error.data["path"]) == (-32602, "params.terminalId")
+        session_id = client.session_id
+    async with agent.connect() as remote:
+        session = await remote.load_session(session_id, tmp_path)
+        shown = [
+            part.content.text for event in session.history if hasattr(event, "call") for part in event.call.content
+        ]
+        assert shown[-1] == "[no output]"
+        assert "```\nbegun\n```" in shown
+
+
+async def test_commands_that_a_version_1_client_saw_are_terminals_in_a_replay_to_one_of_version_2(tmp_path):
+    agent = make_agent(tmp_path, Commands().answer)
+    async with agent.connect() as remote:
+        session = await remote.new_session(tmp_path)
+        await session.run("echo out; exit 3")
+    async with client_of(agent, tmp_path) as client:
+        await client.ask("session/resume", sessionId=session.id, cwd=str(tmp_path), replayFrom={"type": "start"})
+        updates = await client.idle()
+        [terminal] = fold_terminals(updates)
+        assert (terminal["output"], terminal["exitStatus"]) == (b"out", {"exitCode": 3})
+        assert "capabilities" not in terminal
+        contents = [
+            each["content"] for each in updates if each["sessionUpdate"] == "tool_call_update" and "content" in each
+        ]
+        assert contents[-1] == [{"type": "terminal", "terminalId": terminal["terminalId"]}]
 
 
 async def test_a_login_that_was_offered_is_taken_and_no_other(tmp_path):

@@ -14,7 +14,7 @@ from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.negotiation import AnsweringTransport, speaks_v2
-from dragoman.protocol.notice import CALLS, VOID
+from dragoman.protocol.notice import CALLS, TERMINALS, VOID
 from dragoman.wire import IncomingRequest, Transport
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ CAPABILITIES = v1.AgentCapabilities(
     meta={
         "dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"},
         CALLS: {"cancel": "_dragoman/tool_call/cancel"},
+        TERMINALS: {"cancel": "_dragoman/terminal/cancel"},
         VOID: True,
     },
 )

@@ -7,7 +7,6 @@ need be asked, anew. `run` follows at once and does exactly what was prepared. O
 that no call goes back from there to a question: a later change still makes it fail.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
@@ -16,21 +15,12 @@ import msgspec
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 from dragoman.text import visible
-
-_FENCE = re.compile(r"`{3,}")
+from dragoman.text.fence import fenced
 
 
 def code(text: str) -> v1.Content:
     """Show text as it is."""
     return words(fenced(text))
-
-
-def fenced(text: str) -> str:
-    """Return text as Markdown that shows it as it is: in a fence that it cannot end."""
-    longest = max((len(found) for found in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    newline = "" if text.endswith("\n") else "\n"
-    return f"{fence}\n{text}{newline}{fence}"
 
 
 def words(text: str) -> v1.Content:

@@ -13,9 +13,11 @@ from dragoman.agent.program import CONTENT_KINDS, AgentProgram
 from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.client_requests import (
     CANCEL_CALL,
+    CANCEL_TERMINAL,
     MCP_ADD,
     MCP_REMOVE,
     decode_cancelled_call,
+    decode_cancelled_terminal,
     decode_removal,
     decode_server,
     includes_of,
@@ -85,6 +87,7 @@ class SessionHandlers:
         routes.on_request(methods.SESSION_PROMPT, self._prompt)
         routes.on_notification(methods.SESSION_CANCEL, self._cancel)
         routes.on_extension(CANCEL_CALL, self._cancel_call)
+        routes.on_extension(CANCEL_TERMINAL, self._cancel_terminal)
         routes.on_extension(MCP_ADD, self._add_server)
         routes.on_extension(MCP_REMOVE, self._remove_server)
         routes.on_extension(CALLBACK, self._take_callback)
@@ -243,6 +246,16 @@ class SessionHandlers:
         if turn is None or not turn.cancel_call(wanted.tool_call_id):
             raise InvalidParams(
                 "params.toolCallId", "no call of this id runs and can be cancelled alone; session/cancel ends the turn"
+            )
+        return {}
+
+    async def _cancel_terminal(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
+        """Stop one command: the extension by which a client of version 2 reaches `terminal/cancel`."""
+        del request
+        wanted = decode_cancelled_terminal(params)
+        if not self._sessions.get(wanted.session_id).workspace.commands.cancel(wanted.terminal_id):
+            raise InvalidParams(
+                "params.terminalId", "no command runs in a terminal of this id; session/cancel ends the turn"
             )
         return {}
 

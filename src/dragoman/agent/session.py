@@ -19,7 +19,7 @@ from dragoman.agent.usage import TokenUsage
 from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
-from dragoman.protocol.notice import CALLS, ECHO, as_thought, takes_notices
+from dragoman.protocol.notice import CALLS, ECHO, TERMINALS, as_thought, takes_notices
 from dragoman.store import Header, Log
 
 if TYPE_CHECKING:
@@ -78,6 +78,11 @@ class SessionClient(msgspec.Struct, frozen=True):
     def cancels_calls(self) -> bool:
         """Whether it offers the person to end one tool call."""
         return CALLS in (self.capabilities.meta or {})
+
+    @property
+    def cancels_terminals(self) -> bool:
+        """Whether it offers the person to end one command."""
+        return TERMINALS in (self.capabilities.meta or {})
 
     @property
     def knows_boolean_options(self) -> bool:

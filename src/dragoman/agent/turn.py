@@ -332,8 +332,8 @@ class Turn:
         """Run a command in the working directory, in a terminal of the client where it offers that, else ours.
 
         A string is for the shell; a list is a program and its arguments. `call` shows its output as it comes. The
-        result has `output`, `exit_code`, `signal` and `timed_out`. Raises ToolFailure when it cannot be started. It
-        asks nobody: `ToolCallHandle.allowed` does.
+        result has `output`, `exit_code`, `signal`, `timed_out` and `cancelled`: a client of version 2 may end it alone.
+        Raises ToolFailure when it cannot be started. It asks nobody: `ToolCallHandle.allowed` does.
         """
         self._check()
         text = command if isinstance(command, str) else shlex.join(command)

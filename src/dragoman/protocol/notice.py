@@ -21,6 +21,9 @@ CALLS = "dragoman/tool_call"
 """The key of `_meta` for the end of one tool call: an agent names its extension method there, `{"cancel": METHOD}`, and
 a client says that it offers the person to end one, `{"cancel": true}`."""
 
+TERMINALS = "dragoman/terminal"
+"""The same for one command that the agent runs: the end of its terminal, as version 2 has it."""
+
 CONNECT_MODEL = "_dragoman/models/connect"
 """The extension method of our agent that takes the key of a model."""
 

@@ -277,7 +277,7 @@ def test_terminals_of_version_2_are_shown_as_text_of_their_tool_call():
     talk.agent_sends(updated(sessionUpdate="terminal_output_chunk", terminalId="x", data="YQo="))
     talk.agent_sends(updated(sessionUpdate="terminal_update", terminalId="x", exitStatus={"exitCode": 0}))
     last = talk.client.take()[-1]["params"]["update"]
-    assert last["content"][0]["content"] == text("$ ls\na\n\n(exit code 0)")
+    assert last["content"][0]["content"] == text("```\n$ ls\na\n```\n(exit code 0)")
 
 
 def test_updates_that_a_version_1_client_does_not_take_are_said_as_thoughts():

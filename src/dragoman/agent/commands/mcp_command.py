@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from itertools import takewhile
 
 from dragoman.agent.commands.command import SlashCommand
-from dragoman.agent.prepared_call import fenced
 from dragoman.agent.servers.session_servers import ClientServer, SessionServer
 from dragoman.agent.session import Session
 from dragoman.agent.turn import Turn
@@ -14,6 +13,7 @@ from dragoman.errors import ServerFailure
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.info import ServerStatus
 from dragoman.text import one_line
+from dragoman.text.fence import fenced
 
 USAGE = (
     "`/mcp`, `/mcp restart NAME`, `/mcp resources NAME [ADDRESS…]`, `/mcp add NAME COMMAND ARGS…` or "

@@ -59,6 +59,7 @@ def _mode(value: Any, path: str) -> Include:
 MCP_ADD = "_dragoman/mcp/add"
 MCP_REMOVE = "_dragoman/mcp/remove"
 CANCEL_CALL = "_dragoman/tool_call/cancel"
+CANCEL_TERMINAL = "_dragoman/terminal/cancel"
 
 T = TypeVar("T")
 
@@ -84,9 +85,21 @@ class CancelledCall(msgspec.Struct, rename="camel"):
     tool_call_id: str
 
 
+class CancelledTerminal(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/terminal/cancel`."""
+
+    session_id: str
+    terminal_id: str
+
+
 def decode_cancelled_call(params: Any) -> CancelledCall:
     """Read the tool call to cancel; raises InvalidParams."""
     return _convert(params, CancelledCall)
+
+
+def decode_cancelled_terminal(params: Any) -> CancelledTerminal:
+    """Read the terminal to cancel; raises InvalidParams."""
+    return _convert(params, CancelledTerminal)
 
 
 def decode_server(params: Any) -> AddServer:

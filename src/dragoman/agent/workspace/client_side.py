@@ -105,6 +105,11 @@ class ClientTerminals:
         except RemoteError as error:
             raise ToolFailure(f"the client could not run it in its terminal: {error.words}") from None
 
+    def cancel(self, terminal_id: str) -> bool:
+        """Cancel nothing: these terminals are the client's, which can end them itself."""
+        del terminal_id
+        return False
+
     async def _create(self, command: str, cwd: str) -> str:
         request = v1.CreateTerminalRequest(
             session_id=self._client.session_id,
@@ -154,7 +159,7 @@ class _Terminal:
             text, _ = await self._read(CLEANUP_TIMEOUT_S)
         except (RemoteError, ToolFailure):
             text = ""
-        await show_last(text, progress)
+        await show_last([code(text)] if text else [], progress)
 
     async def discard(self) -> None:
         await self._end()

@@ -4,13 +4,14 @@ Of a long output the beginning and the end are kept.
 """
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from dragoman.agent.prepared_call import ShowProgress, ToolFailure, code
+from dragoman.agent.prepared_call import ShowProgress, ToolFailure, code, words
 from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, LogFailed, StartError
 from dragoman.proc import Child, ProcessExit, Supervisor
@@ -94,6 +95,8 @@ FIRST_LIVE_S = 0.1
 LAST_LIVE_S = 2.0
 """Output is shown soon, then ever more seldom: every update is logged in full, and a build may run for an hour."""
 
+NO_OUTPUT = "[no output]"
+
 _MERGED = 'exec sh -c "$1" 2>&1'
 
 
@@ -106,6 +109,8 @@ class CommandEnd(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     signal: str | None = None
     timed_out: bool = False
+    cancelled: bool = False
+    """Whether the person stopped it alone, and the turn goes on: `terminal/cancel` of version 2."""
 
 
 class CommandRunner(Protocol):
@@ -115,29 +120,105 @@ class CommandRunner(Protocol):
         """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
         ...
 
+    def cancel(self, terminal_id: str) -> bool:
+        """Stop the command that runs in a terminal, and return whether there was one."""
+        ...
+
+
+class _OwnTerminal:
+    """The terminal in which a client of version 2 is shown a command of ours (see `protocol.translate.terminal`)."""
+
+    def __init__(self, command: str, cwd: str, *, offers_cancel: bool) -> None:
+        self.id = f"terminal-{uuid.uuid4()}"
+        self.cancelled = asyncio.get_running_loop().create_future()
+        self._offers_cancel = offers_cancel
+        self._news: dict[str, Any] = {"command": command, "cwd": cwd}
+        """The fields that the client was not shown yet."""
+        if offers_cancel:
+            self._news["capabilities"] = {"cancel": {}}
+
+    def cancel(self) -> bool:
+        """Have the command stopped, once; returns whether it ran."""
+        if self.cancelled.done():
+            return False
+        self.cancelled.set_result(None)
+        return True
+
+    def begin(self) -> list[v1.ToolCallContent]:
+        """Show that it runs, to a client that can end it; others are shown its first output."""
+        return [self._content(words(""))] if self._offers_cancel else []
+
+    def show(self, text: str) -> list[v1.ToolCallContent]:
+        """Show the output so far."""
+        return [self._content(code(text))]
+
+    def end(self, text: str, ended: ProcessExit) -> list[v1.ToolCallContent]:
+        """Show the whole output and the end; nothing of a silent command to a client that was not shown its begin."""
+        if not text and not self._offers_cancel:
+            return []
+        status = {"exitCode": ended.code, "signal": ended.signal_name}
+        self._news["exitStatus"] = {name: value for name, value in status.items() if value is not None}
+        if self._offers_cancel:
+            self._news["capabilities"] = None
+        return [self._content(code(text) if text else words(NO_OUTPUT))]
+
+    def _content(self, content: v1.Content) -> v1.Content:
+        terminal, self._news = {"terminalId": self.id, **self._news}, {}
+        return msgspec.structs.replace(content, meta={"dragoman/v2": {"terminal": terminal}})
+
 
 class Shell:
-    """Runs commands as children of ours. All processes of a command are killed when its shell ends."""
+    """Runs commands as children of ours. All processes of a command are killed when its shell ends.
 
-    def __init__(self, supervise: Supervise) -> None:
+    `offers_cancel` says whether the client can end one command.
+    """
+
+    def __init__(self, supervise: Supervise, *, offers_cancel: bool = False) -> None:
         self._supervise = supervise
+        self._offers_cancel = offers_cancel
+        self._running: dict[str, _OwnTerminal] = {}
 
     async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
         """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
         output = BoundedOutput()
+        terminal = _OwnTerminal(command, cwd, offers_cancel=self._offers_cancel)
         child = await self._start(command, cwd)
         pipe = child.read_stdout(output.add)
         try:
             try:
-                in_time = await _follow(child, output, progress, timeout_s)
+                in_time = await self._follow(child, terminal, output, progress, timeout_s)
             finally:
                 ended = await finish(child.stop(grace_s=0, term_s=TERM_GRACE_S))
         except asyncio.CancelledError:
-            await finish(show_last(output.text, progress))
+            await finish(show_last(terminal.end(output.text, child.exit or ProcessExit()), progress))
             raise
         finally:
             pipe.close()
-        return _end(output, ended, timed_out=not in_time)
+        return _end(terminal, output, ended, timed_out=not in_time)
+
+    def cancel(self, terminal_id: str) -> bool:
+        """Stop the command that runs in a terminal, and return whether there was one; `run` returns its end."""
+        terminal = self._running.get(terminal_id)
+        return terminal is not None and terminal.cancel()
+
+    async def _follow(
+        self, child: Child, terminal: _OwnTerminal, output: BoundedOutput, progress: ShowProgress, timeout_s: float
+    ) -> bool:
+        """Show output until the command has ended or is cancelled; False when it did not end in time."""
+        exited = asyncio.ensure_future(child.wait())
+        limit = asyncio.timeout(timeout_s)
+        self._running[terminal.id] = terminal
+        try:
+            async with limit:
+                await _show(exited, terminal, output, progress)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return False
+        finally:
+            del self._running[terminal.id]
+            exited.cancel()
+        return True
 
     async def _start(self, command: str, cwd: str) -> Child:
         supervisor = await self._supervise()
@@ -149,39 +230,36 @@ class Shell:
             raise ToolFailure(f"the command could not be started: {error.reason}") from None
 
 
-async def show_last(text: str, progress: ShowProgress) -> None:
+async def show_last(content: Sequence[v1.ToolCallContent], progress: ShowProgress) -> None:
     """Show the output of a command that was cancelled."""
     # A client that does not keep up, or is gone, keeps the output that it was shown before.
     with suppress(TimeoutError, ConnectionClosed, LogFailed):
         async with asyncio.timeout(CLEANUP_TIMEOUT_S):
-            await progress([code(text)] if text else [])
+            await progress(content)
 
 
-async def _follow(child: Child, output: BoundedOutput, progress: ShowProgress, timeout_s: float) -> bool:
-    """Show output until the command has ended; False when it did not end in time."""
-    exited = asyncio.ensure_future(child.wait())
-    limit = asyncio.timeout(timeout_s)
-    try:
-        async with limit:
-            await _show(exited, output, progress)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        return False
-    finally:
-        exited.cancel()
-    return True
-
-
-async def _show(exited: asyncio.Future[ProcessExit], output: BoundedOutput, progress: ShowProgress) -> None:
+async def _show(
+    exited: asyncio.Future[ProcessExit], terminal: _OwnTerminal, output: BoundedOutput, progress: ShowProgress
+) -> None:
+    if begin := terminal.begin():
+        await progress(begin)
     pause_s, shown = FIRST_LIVE_S, 0
-    while not (await asyncio.wait({exited}, timeout=pause_s))[0]:
+    ends = (exited, terminal.cancelled)
+    while not (await asyncio.wait(ends, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED))[0]:
         if output.total_bytes != shown:
             shown = output.total_bytes
-            await progress([code(output.live)])
+            await progress(terminal.show(output.live))
             pause_s = min(2 * pause_s, LAST_LIVE_S)
 
 
-def _end(output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandEnd:
+def _end(terminal: _OwnTerminal, output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandEnd:
     text = output.text
-    return CommandEnd(text, [code(text)] if text else [], output.cut, ended.code, ended.signal_name, timed_out)
+    return CommandEnd(
+        text,
+        terminal.end(text, ended),
+        output.cut,
+        ended.code,
+        ended.signal_name,
+        timed_out,
+        cancelled=terminal.cancelled.done(),
+    )

@@ -23,6 +23,7 @@ from dragoman.cancellation import finish
 from dragoman.files import Boundary, DirectoryEntry, FileProblem, OutsideBoundary, PathError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
+from dragoman.protocol.notice import TERMINALS
 
 T = TypeVar("T")
 
@@ -66,7 +67,11 @@ class Workspace:
         client = ClientSide(connection, session_id)
         capabilities = capabilities or v1.ClientCapabilities()
         self._client_files = ClientFiles(client, capabilities.fs)
-        self.commands: CommandRunner = ClientTerminals(client) if capabilities.terminal else Shell(supervise)
+        self.commands: CommandRunner = (
+            ClientTerminals(client)
+            if capabilities.terminal
+            else Shell(supervise, offers_cancel=TERMINALS in (capabilities.meta or {}))
+        )
 
     @property
     def cwd(self) -> str:

@@ -14,7 +14,7 @@ from dragoman.agent.prepared_call import (
     ToolOutcome,
     code,
 )
-from dragoman.agent.workspace.shell import CommandEnd
+from dragoman.agent.workspace.shell import NO_OUTPUT, CommandEnd
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
@@ -102,10 +102,12 @@ def _title(command: str) -> str:
 
 
 def _give(end: CommandEnd) -> ToolOutcome:
-    output = end.output.rstrip("\n") or "[no output]"
+    output = end.output.rstrip("\n") or NO_OUTPUT
     words = [output]
     if end.cut:
         words.append("[output was cut; to see all of it, send it to a file and read that in parts]")
+    if end.cancelled:
+        words.append("[the person stopped it]")
     if end.timed_out:
         words.append("[it did not end in time and was stopped]")
     elif end.signal is not None:
@@ -115,5 +117,5 @@ def _give(end: CommandEnd) -> ToolOutcome:
     else:
         words.append("[exit code unknown: the terminal did not tell it]")
     raw = {"exitCode": end.exit_code, "signal": end.signal, "timedOut": end.timed_out, "output": end.output}
-    failed = end.timed_out or end.signal is not None or end.exit_code not in (0, None)
+    failed = end.timed_out or end.cancelled or end.signal is not None or end.exit_code not in (0, None)
     return ToolOutcome("\n".join(words), end.content, raw, failed=failed)

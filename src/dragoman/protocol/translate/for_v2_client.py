@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dragoman.protocol.notice import CALLS
+from dragoman.protocol.notice import CALLS, TERMINALS
 from dragoman.protocol.translate.content import BLOCKS, blocks_to_v1
 from dragoman.protocol.translate.envelope import (
     INVALID_PARAMS,
@@ -160,10 +160,11 @@ class TranslatorForV2Client:
         return to_client(error(message["id"], METHOD_NOT_FOUND, words))
 
     def _cancel_part(self, message: Object, params: Object) -> Translated:
-        own = as_object(as_object(self._capabilities.get("_meta")).get(CALLS)).get("cancel")
-        if isinstance(own, str) and message["method"] == "tool_call/cancel":
+        part = CALLS if message["method"] == "tool_call/cancel" else TERMINALS
+        own = as_object(as_object(self._capabilities.get("_meta")).get(part)).get("cancel")
+        if isinstance(own, str):
             return self._pass(message, own, params)
-        words = "Invalid params: the agent speaks ACP 1, where only session/cancel ends a tool call"
+        words = "Invalid params: the agent speaks ACP 1, where only session/cancel ends a tool call or a command"
         return to_client(error(message["id"], INVALID_PARAMS, words))
 
     def _has(self, name: str) -> bool:

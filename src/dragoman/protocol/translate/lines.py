@@ -17,7 +17,7 @@ from dragoman.errors import ErrorCode, InvalidParams, InvalidResult, RpcError
 from dragoman.protocol import methods, methods_v2
 from dragoman.protocol.decode import ENCODER, decode_params, decode_result, params_decoder, result_decoder
 from dragoman.protocol.methods import Method
-from dragoman.protocol.notice import CALLS, ECHO
+from dragoman.protocol.notice import CALLS, ECHO, TERMINALS
 from dragoman.protocol.translate.envelope import Json, Object, as_object, key_of
 from dragoman.protocol.translate.for_v1_client import TranslatorForV1Client
 from dragoman.protocol.translate.for_v2_client import TranslatorForV2Client
@@ -155,7 +155,8 @@ def _add_wishes(messages: Iterable[Object]) -> None:
     """Say in the `initialize` of version 1 what every client of version 2 takes, in our own words for it."""
     for message in messages:
         capabilities = message["params"]["clientCapabilities"]
-        meta = {**as_object(capabilities.get("_meta")), ECHO: True, CALLS: {"cancel": True}}
+        wishes = {ECHO: True, CALLS: {"cancel": True}, TERMINALS: {"cancel": True}}
+        meta = {**as_object(capabilities.get("_meta")), **wishes}
         message["params"]["clientCapabilities"] = {**capabilities, "_meta": meta}
 
 

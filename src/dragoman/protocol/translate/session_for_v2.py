@@ -18,6 +18,7 @@ from dragoman.protocol.translate.envelope import (
 )
 from dragoman.protocol.translate.offers import OffersForV2, commands_to_v2
 from dragoman.protocol.translate.plan import plan_to_v2, plan_update_to_v2
+from dragoman.protocol.translate.terminal import TerminalsForV2
 from dragoman.protocol.translate.tool_call import call_to_v2
 from dragoman.protocol.translate.turn import TurnForV2Client
 
@@ -29,6 +30,7 @@ CHUNKS = {
 """The chunks of messages, with the upsert of the whole message in version 2."""
 _BREAKS_MESSAGE = frozenset({"tool_call", "plan", "compaction_update", "session_message"})
 """Updates after which a chunk without an id begins a message; others, such as usage, come in the middle of one."""
+_CALLS = frozenset({"tool_call", "tool_call_update"})
 _NO_WORK = frozenset(
     {"available_commands_update", "config_option_update", "session_info_update", "notice", "state_update"}
 )
@@ -47,6 +49,7 @@ class SessionForV2Client:
         self._make_id = make_id
         self._message = ("", "")
         self._titles: dict[str, str] = {}
+        self._terminals = TerminalsForV2()
         self._handlers: dict[str, Callable[[Object], Object | None]] = {
             **dict.fromkeys(CHUNKS, self._chunk_to_v2),
             "tool_call": self._call_to_v2,
@@ -66,7 +69,10 @@ class SessionForV2Client:
         if made.get("sessionUpdate") in _NO_WORK:
             return [update(self._session_id, made)]
         is_echo = made.get("sessionUpdate") == "user_message_chunk"
-        return [*self.turn.work(echo=made if is_echo else None), update(self._session_id, made)]
+        told = self.turn.work(echo=made if is_echo else None)
+        is_call = given.get("sessionUpdate") in _CALLS
+        updates = self._terminals.take_call(given, made) if is_call else [made]
+        return [*told, *(update(self._session_id, each) for each in updates)]
 
     def title_of(self, tool_call_id: Json) -> str | None:
         """Return the title that a tool call was announced with."""

@@ -3,7 +3,8 @@
 To version 2 all is said field by field. To version 1 state is needed: which calls were announced, and the content so
 far, because a chunk appends there and version 1 can only replace. A terminal of version 2 belongs to the agent and a
 version 1 client has none to show, so that its output is shown as text: the last part of it, and not at each chunk, but
-when an eighth of that part is new, when the command ends, and with each update of the call.
+when an eighth of that part is new, when the command ends, and with each update of the call. See `terminal` for the
+commands of a version 1 agent.
 """
 
 import base64
@@ -26,6 +27,8 @@ from dragoman.protocol.translate.envelope import (
     take_carried,
     without,
 )
+from dragoman.protocol.translate.terminal import terminal_of
+from dragoman.text.fence import fenced
 
 MAX_SHOWN_BYTES = 32 * 1024
 """The part of a terminal's output that a version 1 client is shown."""
@@ -56,6 +59,8 @@ def _item_to_v2(item: Object) -> Object:
     carried = as_object(as_object(item.get("_meta")).get(OF_V2))
     if "item" in carried:
         return as_object(carried["item"])
+    if terminal := terminal_of(item):
+        return {"type": "terminal", "terminalId": terminal["terminalId"]}
     if item.get("type") == "diff" or "diff" in carried:
         return diff_to_v2(item)
     if item.get("type") == "content":
@@ -81,7 +86,7 @@ class _TerminalText(msgspec.Struct):
     def words(self) -> str:
         head = f"$ {self.command}\n" if self.command else ""
         cut = "…\n" if self.is_cut else ""
-        return head + cut + self.tail.decode(errors="replace") + self.exit_words
+        return fenced(head + cut + self.tail.decode(errors="replace")) + self.exit_words
 
 
 class _KnownCall(msgspec.Struct):
