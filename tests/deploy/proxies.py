@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import ssl
 import subprocess
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -46,7 +45,7 @@ def program(name):
 
 @contextmanager
 def nginx(folder, port, bridge_port):
-    """Run nginx; gives the context by which a client trusts it."""
+    """Run nginx; gives the certificate by which a client trusts it."""
     authority = Authority(folder)
     certificate, key = authority.issue("server", "localhost")
     site = _changed(
@@ -63,12 +62,12 @@ def nginx(folder, port, bridge_port):
     configuration.write_text(GLOBAL_OF_NGINX.format(folder=folder, site=site))
     command = [program("nginx"), "-p", str(folder), "-e", str(folder / "errors"), "-c", str(configuration)]
     with _running(command, port, {}):
-        yield ssl.create_default_context(cafile=authority.certificate)
+        yield authority.certificate
 
 
 @contextmanager
 def caddy(folder, port, bridge_port):
-    """Run Caddy; gives the context by which a client trusts its own authority."""
+    """Run Caddy; gives the certificate of its own authority."""
     site = _changed(
         "Caddyfile", {"127.0.0.1:8421": f"127.0.0.1:{bridge_port}", f"\n{NAME} {{": f"\nlocalhost:{port} {{"}
     )
@@ -78,7 +77,7 @@ def caddy(folder, port, bridge_port):
     root = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
     with _running(command, port, {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "HOME": str(folder)}):
         wait_until(root.exists)
-        yield ssl.create_default_context(cafile=root)
+        yield root
 
 
 def _changed(name, changes):

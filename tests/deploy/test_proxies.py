@@ -2,6 +2,7 @@
 
 import re
 import socket
+import ssl
 from contextlib import suppress
 
 import httpx2
@@ -19,11 +20,16 @@ MIB = 1024 * 1024
 class Proxied:
     """A bridge with a proxy before it."""
 
-    def __init__(self, served, port, trust):
+    def __init__(self, served, port, authority):
         self.served = served
         self.port = port
-        self.trust = trust
+        self.authority = authority
         self.host = f"localhost:{port}"
+
+    @property
+    def trust(self):
+        """A context of the caller's own: a client that offers HTTP/2 changes the one that it is given."""
+        return ssl.create_default_context(cafile=self.authority)
 
     def ask(self, line, *headers, host=None):
         """Send the head of a request, with the token, and return the head of the answer."""
@@ -47,10 +53,10 @@ def proxied(request, tmp_path_factory):
     port, bridge_port = free_port(), free_port()
     options = ("--public-url", f"https://localhost:{port}")
     with (
-        request.param(folder, port, bridge_port) as trust,
+        request.param(folder, port, bridge_port) as authority,
         serving(folder / "home", *options, agent=AGENT, port=bridge_port) as served,
     ):
-        yield Proxied(served, port, trust)
+        yield Proxied(served, port, authority)
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])

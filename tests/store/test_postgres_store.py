@@ -16,6 +16,7 @@ from tests.store.making import new_header, read_all, reread, turn_end, update, w
 from tests.store.postgres import make_database
 from tests.store.postgres_server import give_to_server
 from tests.store.tiny_disk import mounted
+from tests.waiting import wait_until
 
 
 class TestContract(StoreContract):
@@ -29,6 +30,11 @@ def execute(address, statement):
         connection.execute(statement)
 
 
+def read_one(address, query):
+    with psycopg.connect(address) as connection:
+        return connection.execute(query).fetchone()[0]
+
+
 def end_leases(address):
     """Have all nodes be silent for longer than any lease."""
     execute(address, "UPDATE dragoman_node SET beat = beat - interval '1 hour'")
@@ -39,6 +45,8 @@ def set_read_only(server, *, read_only):
     value = "on" if read_only else "off"
     execute(server.address("postgres"), f"ALTER SYSTEM SET default_transaction_read_only = {value}")
     execute(server.address("postgres"), "SELECT pg_reload_conf()")
+    # Connections that are open are told before one that is made later sees it.
+    wait_until(lambda: read_one(server.address("postgres"), "SHOW default_transaction_read_only") == value)
 
 
 async def append(log, payload):
