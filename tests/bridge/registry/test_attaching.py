@@ -410,6 +410,21 @@ async def test_a_closed_session_takes_prompts_only_after_it_was_opened_again(tmp
         assert one.said()[-1] == "after"
 
 
+async def test_a_closed_session_stays_closed_when_its_agent_is_started_again(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    async with serve(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as served:
+        one = await join(served)
+        closed, other = await one.new(), await one.new()
+        await one.prompt(closed, {"say": "before"})
+        await one.prompt(other, {"say": "before"})
+        await one.ask("session/close", {"sessionId": closed})
+        await one.prompt(other, {"exit": 3})
+        await one.prompt(other, {"say": "after"})
+        refused = await one.ask("session/prompt", {"sessionId": closed, "prompt": []})
+        assert "open it again" in refused["error"]["data"]
+
+
 @pytest.mark.parametrize("version", ['"1"', "null", "1.0", "-1", "[]"])
 async def test_a_version_that_is_no_number_is_refused(version, tmp_path):
     async with serve(tmp_path) as served:

@@ -104,9 +104,9 @@ class SessionRestorer:
             self._supervisor.when_ready(lambda: self._ask(session), lambda failure: self._fail(session, failure))
 
     def wake_watched(self) -> None:
-        """Give sessions with viewers back to an agent that was started."""
+        """Give sessions with viewers back to an agent that was started; a closed one stays closed."""
         for session in self._registry.sessions.values():
-            is_away = session.life.phase in (SessionPhase.ASLEEP, SessionPhase.CLOSED)
+            is_away = session.life.phase is SessionPhase.ASLEEP
             if is_away and session.subscriptions and session.info.label.parent is None:
                 self.wake(session)
 
