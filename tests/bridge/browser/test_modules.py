@@ -1,10 +1,13 @@
 """The page's modules by themselves: markdown, differences, terminal output, markup, forms, errors, files."""
 
 import random
+import re
 import sys
+from html import unescape as html_unescape
 
 import pytest
 
+from dragoman.bridge.front.markdown import to_html
 from dragoman.text import clean_text, one_line, visible
 
 POEM = (
@@ -60,6 +63,43 @@ async def test_nothing_is_shown_that_later_turns_out_to_be_of_the_next_block(mod
     for reading in readings:
         assert all(end >= shown for end in reading["ends"])
         shown = reading["sure"]
+
+
+MARKS = """\
+# A *small* title
+
+Some **bold words**, `co**de`, __more__, ~~gone~~ and a [link with *marks*](https://example.org/a_(b)) to ![it](x.png).
+Then 2 * 3, snake_case_name, \\*escaped\\* and ***both*** &amp; `` a`b `` <https://example.org>.
+
+- **first** item
+- [x] done `ls | wc`
+  1. inner _one_
+
+> quoted **words**
+
+| head | `two` |
+|:-----|------:|
+| **a** | b |
+
+```python
+x = "**"  # * `
+```
+Last
+===
+"""
+
+
+async def test_no_half_of_a_mark_is_rendered_wherever_a_text_is_cut(modules):
+    """Each beginning of a text shows a beginning of the words that the whole text shows, and no mark."""
+    body = "return [...values[0]].map((_, n) => m.settle(values[0].slice(0, n + 1)));"
+    shown = [words_of(to_html(text, 0)) for text in await modules.run("text/unfinished", body, MARKS)]
+    whole = words_of(to_html(MARKS, 0))
+    assert [text for text in shown if not whole.startswith(text)] == []
+    assert len(set(shown)) > len(whole) / 2
+
+
+def words_of(html):
+    return "".join(html_unescape(re.sub("<[^>]*>", "", html)).split())
 
 
 # ── differences ──────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,9 @@
 /**
- * A text that is shown at once as it is, and as markdown as soon as its HTML is there.
+ * A text that is shown as Markdown. Marks are never seen as they were written, except where no HTML can be had.
  *
  * It grows at its end. Finished blocks are rendered once, when they come near the visible part. The last block is
- * rendered again while it grows, a few times a second; text that came since is appended to the rendered text.
+ * rendered again while it grows, a few times a second, without its half-written marks (`unfinished.js`). Words that
+ * came since are appended to the rendered text if they have no mark in them; else they wait for the next rendering.
  */
 
 import { BlockScanner } from "./blocks.js";
@@ -11,11 +12,14 @@ import { whenNear } from "../page/scheduling.js";
 import { renderMarkdown } from "./render.js";
 import { GrowingText } from "./growing_text.js";
 import { renderedNodes } from "./sanitize.js";
+import { canAppend, isPlainParagraph, settle } from "./unfinished.js";
 
-const LIVE_EVERY_MS = 300;
+const LIVE_EVERY_MS = 150;
+// A longer block is rendered less often, as it takes the bridge longer.
 const LIVE_CHARS = 8_000;
 const WHOLE_CHARS = 30_000;
-const FENCE = /^(`{3}|~{3})/;
+// After this time without HTML a text is shown as it was written: better that than none.
+const PATIENCE_MS = 4_000;
 
 export class MarkdownText {
   #element;
@@ -83,25 +87,35 @@ export class MarkdownText {
   }
 }
 
+/**
+ * One block. What is seen of it is, in this order: nothing (`data-state="waiting"`) or a paragraph of plain words, then
+ * HTML (`rendered`); or the text as it was written (`plain`), if there is no HTML to be had.
+ */
 class Block {
   #element = el("div", { class: "block raw" });
+  /** @type {GrowingText | null} */
   #grown = new GrowingText(this.#element);
   #text = "";
+  /** The part of the text that is in the document. */
+  #shown = "";
   #finished = false;
   /** @type {number | undefined} */
   #timer = undefined;
+  /** @type {number | undefined} */
+  #patience = undefined;
+  #renderedAt = 0;
   #asking = false;
 
   /** @param {HTMLElement} parent */
   constructor(parent) {
     parent.append(this.#element);
+    this.#enter("words");
   }
 
   /** @param {string} more */
   extend(more) {
-    if (this.#text === "") this.#element.classList.toggle("raw-code", FENCE.test(more));
     this.#text += more;
-    this.#grown.append(more);
+    this.#showMore();
     this.#renderSoon();
   }
 
@@ -112,44 +126,112 @@ class Block {
   finish() {
     this.#finished = true;
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     whenNear(this.#element, () => this.#render());
   }
 
+  /** @param {"words" | "waiting" | "rendered" | "plain"} state */
+  #enter(state) {
+    this.#element.dataset.state = state;
+    this.#element.classList.toggle("raw", state !== "rendered");
+  }
+
+  /** Show what came since the last rendering, as far as it can be shown without another. */
+  #showMore() {
+    const { state } = this.#element.dataset;
+    if (state === "words" && !isPlainParagraph(this.#text)) return this.#wait();
+    if (state === "rendered" && !this.#continues()) return;
+    this.#grown?.append(this.#text.slice(this.#shown.length));
+    this.#shown = this.#text;
+  }
+
+  #continues() {
+    return this.#grown !== null && canAppend(this.#shown, this.#text.slice(this.#shown.length));
+  }
+
+  /** A text that begins with marks is laid out and not seen; words that are seen already stay. */
+  #wait() {
+    if (this.#shown !== "") return;
+    this.#enter("waiting");
+    this.#showMore();
+  }
+
+  #giveUp() {
+    this.#enter("plain");
+    this.#element.replaceChildren();
+    this.#grown = new GrowingText(this.#element);
+    this.#shown = "";
+    this.#showMore();
+  }
+
   #renderSoon() {
-    if (this.#timer !== undefined || this.#finished || this.#text.length > LIVE_CHARS) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (!this.#finished && !this.#asking && document.visibilityState === "visible") this.#render();
-    }, LIVE_EVERY_MS);
+    if (this.#timer !== undefined || this.#finished) return;
+    const everyMs = LIVE_EVERY_MS * Math.max(1, this.#text.length / LIVE_CHARS);
+    this.#timer = setTimeout(() => this.#renderLive(), Math.max(0, this.#renderedAt + everyMs - performance.now()));
+  }
+
+  #renderLive() {
+    this.#timer = undefined;
+    if (this.#finished) return;
+    this.#renderedAt = performance.now();
+    if (this.#asking || document.visibilityState !== "visible") this.#renderSoon();
+    else this.#render();
   }
 
   async #render() {
     const text = this.#text;
+    const isWhole = this.#finished;
+    const settled = isWhole ? text : settle(text);
+    // Nothing can be seen of it yet, or it would be the same again.
+    if (!isWhole && (settled.trim() === "" || (settled === this.#shown && !this.#isWaiting()))) return;
     this.#asking = true;
-    const html = await renderMarkdown(text.trimEnd());
+    this.#patience ??= setTimeout(() => this.#giveUp(), PATIENCE_MS);
+    const html = await renderMarkdown(isWhole ? settled.trimEnd() : settled);
     this.#asking = false;
-    if (html === null || (this.#finished && text !== this.#text)) return;
-    this.#element.classList.remove("raw", "raw-code");
+    if (this.#finished && (!isWhole || text !== this.#text)) return;
+    if (html !== null) this.#show(html, settled);
+    else if (isWhole) this.#giveUp();
+    if (!isWhole && this.#shown !== this.#text) this.#renderSoon();
+  }
+
+  #isWaiting() {
+    return this.#element.dataset.state === "waiting";
+  }
+
+  /**
+   * @param {string} html of the text `settled`
+   * @param {string} settled
+   */
+  #show(html, settled) {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+    this.#enter("rendered");
     this.#element.replaceChildren(renderedNodes(html));
     decorate(this.#element);
-    this.#grown = new GrowingText(deepestEnd(this.#element));
-    if (this.#text.length > text.length) this.#grown.append(this.#text.slice(text.length));
+    // If a mark was closed or left out, no more text can follow before the next rendering.
+    const end = this.#text.startsWith(settled) ? deepestEnd(this.#element) : null;
+    this.#grown = end && new GrowingText(end);
+    this.#shown = end?.localName === "code" ? settled : settled.trimEnd();
+    this.#showMore();
   }
 }
 
-const HOLDERS = new Set(["p", "li", "ul", "ol", "blockquote", "pre", "code", "div", "td", "tr", "tbody", "table"]);
+const HOLDERS = new Set(["p", "li", "ul", "ol", "blockquote", "pre", "code", "div", "h1", "h2", "h3", "h4", "h5", "h6"]);
 
 /**
- * Where text that follows belongs until it is rendered itself.
+ * Where words that follow belong until they are rendered themselves; null where that is not known.
  *
  * @param {Element} element
  */
 function deepestEnd(element) {
   let end = element;
-  while (end.lastElementChild && isAtEnd(end.lastElementChild) && HOLDERS.has(end.lastElementChild.localName)) {
+  while (end.lastElementChild && isAtEnd(end.lastElementChild)) {
+    const { localName } = end.lastElementChild;
+    if (localName === "div" && end.lastElementChild.className === "table-scroll") return null;
+    if (!HOLDERS.has(localName) || (localName === "code" && end.localName !== "pre")) break;
     end = end.lastElementChild;
   }
-  return end;
+  return end === element ? null : end;
 }
 
 /** @param {Element} element */
