@@ -218,6 +218,19 @@ declare namespace bridge {
     reason?: string | null;
   };
 
+  /** A server in the answer to `_dragoman/mcp/list`. */
+  type ListedServer = {
+    name: string;
+    origin: string;
+    what: string;
+    wantsLogin: boolean;
+    canRestart: boolean;
+    tools: { name: string; title?: string; description?: string; readsOnly?: boolean }[];
+  };
+
+  /** The requests about MCP servers: `dragoman/mcp` in `_meta` of the agent's capabilities. */
+  type ServerMethods = { list: "_dragoman/mcp/list"; restart: "_dragoman/mcp/restart" };
+
   /** The names of the requests of the first minute: `dragoman/start` in `_meta` of our agent's capabilities. */
   type StartMethods = {
     introduce: "_dragoman/introduce";
@@ -283,6 +296,8 @@ declare namespace bridge {
       params: { sessionId: string; path: string; changes: page.Change[] };
       result: { exists: boolean };
     };
+    "_dragoman/mcp/list": { params: { sessionId: string }; result: { servers: ListedServer[] } };
+    "_dragoman/mcp/restart": { params: { sessionId: string; name: string }; result: {} };
     "_dragoman/sessions": { params: {}; result: { sessions?: SessionFacts[] } };
     "_dragoman/introduce": { params: { cwd: string; sessionId?: string }; result: Introduction };
     "_dragoman/models/offers": { params: {}; result: Offers };

@@ -38,7 +38,7 @@ CAPABILITIES = v1.AgentCapabilities(
         additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
     ),
     meta={
-        "dragoman/mcp": {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"},
+        "dragoman/mcp": {name: f"_dragoman/mcp/{name}" for name in ("add", "remove", "list", "restart")},
         CALLS: {"cancel": "_dragoman/tool_call/cancel"},
         TERMINALS: {"cancel": "_dragoman/terminal/cancel"},
         VOID: True,

@@ -14,21 +14,17 @@ from dragoman.agent.resources import AgentResources
 from dragoman.agent.servers.client_requests import (
     CANCEL_CALL,
     CANCEL_TERMINAL,
-    MCP_ADD,
-    MCP_REMOVE,
     decode_cancelled_call,
     decode_cancelled_terminal,
-    decode_removal,
-    decode_server,
     includes_of,
 )
-from dragoman.agent.servers.session_mcp import SERVERS_KEY
+from dragoman.agent.servers.server_requests import ServerRequests
 from dragoman.agent.servers.session_servers import ClientServer
 from dragoman.agent.session import Session, SessionClient
 from dragoman.agent.sessions import AgentSessions
 from dragoman.agent.settings import MODE
 from dragoman.agent.turn_runner import TurnRunner
-from dragoman.errors import BadCursor, InvalidParams, ServerFailure
+from dragoman.errors import BadCursor, InvalidParams
 from dragoman.mcp.definition import from_protocol
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
@@ -88,10 +84,9 @@ class SessionHandlers:
         routes.on_notification(methods.SESSION_CANCEL, self._cancel)
         routes.on_extension(CANCEL_CALL, self._cancel_call)
         routes.on_extension(CANCEL_TERMINAL, self._cancel_terminal)
-        routes.on_extension(MCP_ADD, self._add_server)
-        routes.on_extension(MCP_REMOVE, self._remove_server)
         routes.on_extension(CALLBACK, self._take_callback)
         self._router.register(routes)
+        ServerRequests(lambda session_id: self._sessions.get(session_id).mcp).register(routes)
 
     async def close(self) -> None:
         """Stop every turn and free every session, in bounded time."""
@@ -259,29 +254,10 @@ class SessionHandlers:
             )
         return {}
 
-    async def _add_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        del request
-        wanted = decode_server(params)
-        session = self._sessions.get(wanted.session_id)
-        member = session.mcp.servers.add(
-            ClientServer(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
-        )
-        return {"name": member.name, "_meta": session.mcp.meta()}
-
     async def _take_callback(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
         """Take what a browser brought to the client, for the login that waits for it."""
         del request
         return {"taken": self._callbacks.take(params)}
-
-    async def _remove_server(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        del request
-        wanted = decode_removal(params)
-        session = self._sessions.get(wanted.session_id)
-        try:
-            await session.mcp.servers.remove(wanted.name)
-        except ServerFailure as failure:
-            raise InvalidParams("params.name", str(failure)) from None
-        return {"_meta": session.mcp.meta() or {SERVERS_KEY: []}}
 
     def _check_system_prompt(self, given: v1.SystemPrompt | None) -> v1.SystemPrompt | None:
         """Return the instructions of the client if the program takes them as they are; raises InvalidParams."""

@@ -102,7 +102,8 @@ async def test_the_last_server_removed_leaves_an_empty_list(place):
 async def test_the_requests_are_advertised(place):
     async with connected(place) as (client, _):
         capabilities = (await client.initialize()).agent_capabilities
-        assert capabilities.meta[SERVERS] == {"add": "_dragoman/mcp/add", "remove": "_dragoman/mcp/remove"}
+        names = ("add", "remove", "list", "restart")
+        assert capabilities.meta[SERVERS] == {name: f"_dragoman/mcp/{name}" for name in names}
         assert (capabilities.mcp_capabilities.http, capabilities.mcp_capabilities.sse) == (True, True)
 
 
@@ -134,3 +135,26 @@ async def test_a_session_of_another_connection_has_its_own_servers(place, tmp_pa
         await talk.ask()
         assert model.tools() == [["one__echo"]]
         assert len(await announced(pids, 2)) == 2
+
+
+async def test_a_client_lists_servers_with_their_tools_and_restarts_one(place, tmp_path):
+    unset = in_file(["x"], env={"KEY": "env://NOT_SET_1"})
+    write_agent_file(place[1], {"own": in_file(scripted()), "unset": unset})
+    pids = tmp_path / "pids"
+    async with talking(place, servers=[stdio("given", pid_file=str(pids))], wait=False) as (talk, _):
+        await talk.until("ready", "given", "own")
+        ask = talk.client.connection.call_extension
+        listed = (await ask("_dragoman/mcp/list", {"sessionId": talk.id}))["servers"]
+        assert [(one["name"], one["state"], one["canRestart"], one["wantsLogin"]) for one in listed] == [
+            ("given", "ready", True, False),
+            ("own", "ready", True, False),
+            ("unset", "failed", False, False),
+        ]
+        assert [tool["name"] for tool in listed[0]["tools"]] == ["echo"]
+        assert [one["origin"] == "client" for one in listed] == [True, False, False]
+        before = pid_of(pids)
+        await ask("_dragoman/mcp/restart", {"sessionId": talk.id, "name": "given"})
+        assert (await announced(pids, 2))[0] == before
+        await until(lambda: not alive(before))
+        error = await refused(ask("_dragoman/mcp/restart", {"sessionId": talk.id, "name": "unset"}))
+        assert (error.code, "NOT_SET_1" in str(error.data)) == (-32602, True)

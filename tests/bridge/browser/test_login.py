@@ -4,16 +4,19 @@ The browser reaches the bridge by a proxy, as it does on another machine: it com
 """
 
 import json
+import shlex
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
+from tests.bridge.browser.axe import barriers
 from tests.bridge.browser.conftest import DESK
 from tests.bridge.browser.pages import PHONE, agent_messages, composer, say, shoot
 from tests.bridge.browser.proxy import CuttableProxy
 from tests.bridge.guard.serving import serving
 from tests.mcp.servers.authorising import authorising
+from tests.mcp.servers.commands import scripted
 
 SCRIPT = """
 - - text: "Hello."
@@ -37,7 +40,8 @@ async def proxied(tmp_path, oauth):
     work.mkdir()
     script.write_text(SCRIPT)
     tickets = {"type": "http", "url": f"{oauth.address}/mcp", "permission": "allow"}
-    (home / "dragoman.yaml").write_text(json.dumps({"mcpServers": {"tickets": tickets}}))
+    broken = {"command": "sh", "args": ["-c", f"test -e {work}/mended && exec {shlex.join(scripted())}; exit 3"]}
+    (home / "dragoman.yaml").write_text(json.dumps({"mcpServers": {"tickets": tickets, "broken": broken}}))
     proxy = CuttableProxy()
     await proxy.open()
     options = ["--cwd", str(work), "--model", f"script:{script}"]
@@ -110,3 +114,31 @@ async def test_a_person_who_refuses_on_a_phone_reads_it_on_the_card(begin, proxi
     await shoot(consent, "login-returned-phone")
     await expect(question(page)).to_contain_text("The login at tickets failed: you did not agree to the use of it.")
     await shoot(page, "login-failed-phone")
+    await page.get_by_role("button", name="MCP servers: 2, 2 not working").tap()
+    await expect(page.get_by_role("button", name="Log in at tickets")).to_be_visible()
+    await shoot(page, "servers-phone")
+    await page.get_by_role("button", name="Log in at tickets").tap()
+    await expect(question(page).last).to_contain_text("tickets wants you to log in")
+
+
+async def test_a_server_that_failed_says_why_and_is_restarted_from_the_panel(begin, tmp_path):
+    page = await begin()
+    button = page.get_by_role("button", name="MCP servers: 2, 2 not working")
+    await button.press("Enter")
+    panel = page.get_by_role("region", name="MCP servers")
+    await expect(panel.locator(".server", has_text="broken")).to_contain_text("exited with code 3")
+    await expect(panel.locator(".server", has_text="tickets").get_by_role("button")).to_have_text("Log in")
+    assert await barriers(page) == []
+    (tmp_path / "work" / "mended").touch()
+    await panel.get_by_role("button", name="Restart broken").press("Enter")
+    tools = panel.locator(".server", has_text="broken").locator("details")
+    await expect(tools.locator("summary")).to_have_text("1 tool")
+    await tools.locator("summary").click()
+    await expect(tools).to_contain_text("echo")
+    await shoot(page, "servers")
+    await page.reload()
+    await page.get_by_role("button", name="MCP servers: 2, 1 not working").click()
+    await expect(panel.get_by_role("button", name="Restart broken")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(panel).to_be_hidden()
+    await expect(page.get_by_role("button", name="MCP servers")).to_be_focused()

@@ -1,7 +1,7 @@
 """The client's requests about servers: the include modes of its own server's tools, and changes in a running session.
 
-`_meta["dragoman/include"]` of a server says which of its tools go to the model, and when. `_dragoman/mcp/add` and
-`_dragoman/mcp/remove` are extension requests.
+`_meta["dragoman/include"]` of a server says which of its tools go to the model, and when. The extension requests are
+handled in `server_requests.py`.
 """
 
 from collections.abc import Mapping
@@ -56,8 +56,6 @@ def _mode(value: Any, path: str) -> Include:
     return value
 
 
-MCP_ADD = "_dragoman/mcp/add"
-MCP_REMOVE = "_dragoman/mcp/remove"
 CANCEL_CALL = "_dragoman/tool_call/cancel"
 CANCEL_TERMINAL = "_dragoman/terminal/cancel"
 
@@ -71,8 +69,14 @@ class AddServer(msgspec.Struct, rename="camel"):
     server: v1.McpServer
 
 
-class RemoveServer(msgspec.Struct, rename="camel"):
-    """The parameters of `_dragoman/mcp/remove`."""
+class ServersOf(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/mcp/list`."""
+
+    session_id: str
+
+
+class NamedServer(msgspec.Struct, rename="camel"):
+    """The parameters of `_dragoman/mcp/remove` and `_dragoman/mcp/restart`."""
 
     session_id: str
     name: str
@@ -107,9 +111,14 @@ def decode_server(params: Any) -> AddServer:
     return _convert(params, AddServer)
 
 
-def decode_removal(params: Any) -> RemoveServer:
-    """Read the name of the server to remove; raises InvalidParams."""
-    return _convert(params, RemoveServer)
+def decode_named(params: Any) -> NamedServer:
+    """Read the name of the server to remove or to restart; raises InvalidParams."""
+    return _convert(params, NamedServer)
+
+
+def decode_session(params: Any) -> ServersOf:
+    """Read the session whose servers are listed; raises InvalidParams."""
+    return _convert(params, ServersOf)
 
 
 def _convert(params: Any, wanted: type[T]) -> T:
