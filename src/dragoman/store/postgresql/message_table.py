@@ -22,7 +22,7 @@ MAX_ROWS = 500
 _SEND: LiteralString = """
 WITH sent AS (
     INSERT INTO dragoman_message (receiver, sender, number, body)
-    SELECT %(receiver)s, %(sender)s, new.* FROM unnest(%(numbers)s::bigint[], %(bodies)s::bytea[]) AS new
+    SELECT %(receiver)s, %(sender)s, new.* FROM unnest(%(numbers)s::bigint[], %(bodies)b::bytea[]) AS new
     ON CONFLICT DO NOTHING)
 SELECT pg_notify(%(channel)s, '')
 """
