@@ -34,9 +34,9 @@ The exceptions of a single package are in its modules; a parent other than Drago
               ClientGone, HttpError, TokenUnusable, TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
     check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
-              KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused), NothingToContinue(Refused),
-              NothingToExport, OutputNotWritten, RegistryUnreachable, UnknownCommand, UsageError
-    client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed,
+              DownloadFailed, InstallFailed, KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused),
+              NothingToContinue(Refused), NothingToExport, OutputNotWritten, UnknownCommand, UsageError
+    client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed, EnvironmentUnusable,
               MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
               TurnTimeout, WrongVersion(ConnectFailed)

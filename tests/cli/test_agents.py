@@ -11,7 +11,7 @@ import pytest
 
 from dragoman import __version__
 from dragoman.cli import main as run_command
-from dragoman.cli.agents import known_agents
+from dragoman.cli.agents.known import known_agents
 from dragoman.testing import dump_turns, steps
 from tests.commands import dragoman, scripted
 

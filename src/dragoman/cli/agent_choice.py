@@ -137,7 +137,7 @@ def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent
     if not agent.is_own or options.model or options.agent:
         return agent
     from dragoman.assistant.preferences import PreferenceFile, PreferencesUnusable
-    from dragoman.client.installed_agents import find_installed_agents
+    from dragoman.client.agent_environments import find_agents
 
     try:
         chosen = PreferenceFile(home()).read().agent
@@ -145,20 +145,24 @@ def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent
         raise UsageError(str(error)) from None
     if chosen is None:
         return agent
-    found = [each for each in find_installed_agents() if each.name == chosen and each.command]
+    found = [each for each in find_agents(home()) if each.name == chosen and each.command]
     return ChosenAgent(list(found[0].command)) if found else agent
 
 
 def choose_command(words: Sequence[str]) -> list[str]:
     """Return the command of an agent.
 
-    A single word that is no command may be the name of an agent, or a whole command in quotes. The environment of the
-    agent's entry goes into ours, which the agent inherits. Raises UsageError when the agent is known and cannot be
-    started, the quoted command cannot be split, or the word is almost the name of an agent.
+    A single word that is no command may be the name of an agent, or a whole command in quotes; the name of an agent
+    that `dragoman agents install` installed counts before a command. The environment of the agent's entry goes into
+    ours, which the agent inherits. Raises UsageError when the agent is known and cannot be started, the quoted command
+    cannot be split, or the word is almost the name of an agent.
     """
     if not "".join(words[:1]):
         raise UsageError("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    if len(words) > 1 or shutil.which(words[0]) is not None:
+    from dragoman.client.agent_environments import AgentEnvironments
+
+    is_installed = len(words) == 1 and AgentEnvironments(home()).has(words[0])
+    if len(words) > 1 or (shutil.which(words[0]) is not None and not is_installed):
         return list(words)
     return _find_by_name(words[0])
 
@@ -228,7 +232,7 @@ def check_commands(specs: "Iterable[AgentSpec]") -> None:
 
 
 def _find_by_name(name: str) -> list[str]:
-    from dragoman.cli.agents import known_agents
+    from dragoman.cli.agents.known import known_agents
     from dragoman.client.connect import split_words
 
     try:

@@ -20,7 +20,8 @@ from dragoman.assistant.models.providers import (
 )
 from dragoman.assistant.preferences import PreferenceFile, Preferences
 from dragoman.assistant.start.model_servers import ModelServer, find_local_servers
-from dragoman.client.installed_agents import InstalledAgent, find_installed_agents
+from dragoman.client.agent_environments import find_agents
+from dragoman.client.installed_agents import InstalledAgent
 from dragoman.errors import ModelFailure
 
 SUGGESTED = {
@@ -64,7 +65,7 @@ async def find_offers(home: Path) -> Offers:
     return Offers(
         servers=await find_local_servers(),
         providers=await asyncio.to_thread(list_providers, home),
-        agents=await asyncio.to_thread(find_installed_agents),
+        agents=await asyncio.to_thread(find_agents, home),
         chosen=await asyncio.to_thread(PreferenceFile(home).read),
     )
 

@@ -74,9 +74,9 @@ def _agents(name: str) -> CommandParser:
         name,
         "Show the agents that are known by name, and the command of each. `-- NAME` at the end of another command "
         "uses one.",
-        "[OPTIONS]\ncheck NAME\nupdate FILE|URL",
-        "Your own are in $DRAGOMAN_HOME/agents.json (~/.dragoman). Others are found on PATH, and in registry.json "
-        "there, a copy of the ACP registry.",
+        "[OPTIONS]\ncheck NAME\nupdate FILE|URL\ninstall NAME\nremove NAME",
+        "Your own are in $DRAGOMAN_HOME/agents.json (~/.dragoman). Others are installed, found on PATH, and in "
+        "registry.json there, a copy of the ACP registry.",
     )
     shared.add_format(parser, shared.FOR_PEOPLE_OR_PROGRAMS, had_json=True)
     check = CommandParser(f"{name} check", "Judge an agent by the rules of the protocol.", "NAME")
@@ -85,6 +85,19 @@ def _agents(name: str) -> CommandParser:
     update = CommandParser(f"{name} update", "Take a copy of the ACP registry; no agent is installed.", "FILE|URL")
     update.add_argument("registry", metavar="FILE|URL", help="a registry.json, or the https address of one")
     parser.add_action("update", "take another copy of the ACP registry", update)
+    install = CommandParser(
+        f"{name} install",
+        "Install an agent of the registry into an environment of its own under $DRAGOMAN_HOME/installed, with every "
+        "package pinned by its hash. You are shown what it is and asked before any of it runs.",
+        "NAME",
+        "Exit codes: 0 installed, 1 failed (or the answer was no; nothing is left of it), 2 usage.",
+    )
+    install.add_argument("name", metavar="NAME", help="the agent, by its id in the registry")
+    install.add_argument("--yes", action="store_true", help="install it without a question")
+    parser.add_action("install", "install an agent of the registry", install)
+    remove = CommandParser(f"{name} remove", "Remove an agent that was installed, with its environment.", "NAME")
+    remove.add_argument("name", metavar="NAME", help="the agent")
+    parser.add_action("remove", "remove an agent that was installed", remove)
     return parser
 
 

@@ -25,7 +25,7 @@ from dragoman.cli.agent_choice import (
 )
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
-from dragoman.client.installed_agents import find_installed_agents
+from dragoman.client.agent_environments import find_agents
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.files.private_file import next_step
@@ -172,10 +172,10 @@ def _agents(options: argparse.Namespace, store: str | None) -> "tuple[AgentSpec,
 
 
 def _add_installed(own: "AgentSpec", *, chosen: str | None) -> "tuple[AgentSpec, ...]":
-    """Offer the agents on PATH beside ours, the one that the person chose first; none is started before it is used."""
+    """Offer the installed agents beside ours, the chosen one first; none is started before it is used."""
     from dragoman.bridge import AgentSpec
 
-    found = [agent for agent in find_installed_agents() if agent.command and agent.name != own.name]
+    found = [agent for agent in find_agents(home()) if agent.command and agent.name != own.name]
     specs = [own, *(AgentSpec(agent.name, agent.command, title=agent.title) for agent in found)]
     return tuple(sorted(specs, key=lambda spec: spec.name != chosen))
 
