@@ -1,5 +1,6 @@
 """`dragoman chat` at a pseudo-terminal, with the keys that a person would press."""
 
+import json
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from dragoman.testing import steps
 from tests.cli.terminal import DEADLINE_S, Terminal
 from tests.commands import raw, scripted
 
-CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
+CTRL_C, CTRL_D, ALT_ENTER, TAB, UP, LEFT = "\x03", "\x04", "\x1b\r", "\t", "\x1b[A", "\x1b[D"
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
@@ -55,16 +56,27 @@ def test_an_answer_is_rendered_and_ctrl_d_leaves(chat):
     assert terminal.end() == 0
 
 
-def test_work_that_the_agent_begins_by_itself_is_shown(chat):
-    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "one more thing\n"}}
-    terminal = chat(own=["--", *raw({"session/new": [[{"result": {"sessionId": "s"}}, {"update": chunk}]]})])
-    for _ in range(50):  # it may come after the first line that a person enters
-        if "one more thing" in terminal.seen:
-            break
-        terminal.press("\r")
-        terminal.expect(MARK)
-    assert "itself:" in terminal.seen
-    assert "one more thing" in terminal.seen
+@pytest.mark.parametrize("columns", [80, 20])
+def test_work_that_the_agent_begins_by_itself_is_shown_above_the_line_that_is_being_written(chat, tmp_path, columns):
+    fifo = tmp_path / "begin"
+    os.mkfifo(fifo)
+    texts = ["one more th", "ing\n\nand an open row"]
+    chunks = [{"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}} for text in texts]
+    work = [{"result": {"sessionId": "s"}}, {"wait": str(fifo)}, *({"update": chunk} for chunk in chunks)]
+    terminal = chat(own=["--", *raw({"session/new": [work]})], columns=columns)
+    terminal.press("is there more that yo want to say")  # wider than the narrow window
+    terminal.expect("say")
+    terminal.press(LEFT * len(" want to say"))
+    with fifo.open("w"):
+        pass
+    terminal.expect("itself:")
+    terminal.expect("one more thing")
+    terminal.expect("and an open row")
+    terminal.expect(MARK)
+    terminal.press("u\r")
+    terminal.expect(MARK)
+    history = Path(os.environ["DRAGOMAN_HOME"]) / "chat-history"
+    assert json.loads(history.read_text()) == "is there more that you want to say"
 
 
 def test_no_colour_means_no_colour(chat):
@@ -380,7 +392,7 @@ def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path)
     (tmp_path / "model.yaml").write_text("- - text: A dot.\n")
     terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"], columns=250)  # so that no path wraps
     terminal.press(":image text.png\r")
-    terminal.expect("give a PNG, JPEG, GIF or WebP")
+    terminal.expect("WebP")
     terminal.expect(MARK)
     terminal.press(f":image d{TAB}\r")
     terminal.expect("dot.png goes with the next prompt")

@@ -8,6 +8,7 @@ are a list of:
     {"update": …}              a `session/update` for session `s`
     {"method": …, …}           any message, with `jsonrpc` added
     {"hear": METHOD}           wait for a line with that method, or "answer", and say it
+    {"wait": FIFO}             wait until somebody opens a named pipe to write
     {"long": CHARACTERS}       say that many characters
     {"exit": CODE, "stderr": …}, {"signal": NUMBER}
 
@@ -59,6 +60,9 @@ def do(step, request_id):
             update(content, step.get("sessionId", "s"))
         case {"long": characters}:
             say("x" * characters)
+        case {"wait": fifo}:
+            with open(fifo):
+                pass
         case {"method": _}:
             write(step)
         case {"hear": wanted}:

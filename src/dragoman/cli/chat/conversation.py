@@ -20,18 +20,17 @@ from dragoman.cli.chat.entry import PromptInput, fill_in
 from dragoman.cli.chat.local import START, LocalCommands, complete
 from dragoman.cli.chat.mentions import link_mentions
 from dragoman.cli.chat.options import find_option
+from dragoman.cli.chat.own_work import OwnWork
 from dragoman.cli.chat.view import MARK, TurnView, note
 from dragoman.cli.failure import explain
+from dragoman.cli.terminal.input_line import InputLine
 from dragoman.cli.terminal.keys import ESCAPE, WAIT_S, Keyboard
 from dragoman.cli.terminal.permission import PermissionChoice, answer_row, find_choices, find_refusal, question_rows
 from dragoman.cli.terminal.screen import Screen
-from dragoman.client import Done, Elicitation, Question, Session, Text, Thought, ToolChanged
+from dragoman.client import Done, Elicitation, Question, Session
 from dragoman.errors import DragomanError, ProcessDied
 from dragoman.protocol import v1
 from dragoman.text import clean_text, one_line
-
-_OWN_WORK = (Text, Thought, ToolChanged)
-"""The events outside of a turn that are shown; others change what is shown anyway, such as the commands."""
 
 
 class PersonLeft(Exception):
@@ -53,6 +52,8 @@ class ChatConversation:
         self._keys = Keyboard()
         self._local = LocalCommands(self)
         self._entry = PromptInput(history, lambda line, word: complete(self, line, word), colour=colour)
+        self._line = InputLine()
+        self._own_work = OwnWork(self.view, lambda: self.session.events_between_turns)
         self._interrupts = 0
 
     def enter(self, session: Session) -> None:
@@ -89,10 +90,10 @@ class ChatConversation:
         note(self.screen, ":help tells more, Ctrl-D leaves")
         try:
             while True:
-                self._show_own_work()
+                self._own_work.show_all()
                 text = self._read()
                 if text.strip():
-                    self._show_own_work()
+                    self._own_work.show_all()
                     self._handle(text)
         except (PersonLeft, EOFError):
             self.view.pause()
@@ -123,19 +124,6 @@ class ChatConversation:
                 self.view.finish()
                 raise
 
-    def _show_own_work(self) -> None:
-        """Show what the agent did by itself since the last turn, before the person goes on."""
-        between = self.session.events_between_turns
-        taken = [between.popleft() for _ in range(len(between))]
-        work = [event for event in taken if isinstance(event, _OWN_WORK)]
-        if not work:
-            return
-        self.screen.begin_block()
-        note(self.screen, "The agent worked by itself:")
-        for event in work:
-            self.view.show(event)
-        self.view.finish()
-
     def _read(self) -> str:
         self.screen.begin_block()
         interrupted = False
@@ -143,7 +131,8 @@ class ChatConversation:
             count = len(self.images)
             attached = f"[{count} image{'s' if count > 1 else ''}] " if count else ""
             try:
-                return self._entry.read(f"{attached}{MARK}")
+                with self._line.beside(self._own_work):
+                    return self._entry.read(f"{attached}{MARK}")
             except KeyboardInterrupt:
                 print()
                 if interrupted:
