@@ -5,6 +5,7 @@ A turn does nothing that the protocol forbids, but much that clients do not expe
 
 import asyncio
 import uuid
+from base64 import b64encode
 from pathlib import Path
 
 from dragoman.check.adversary.player import ErrorAnswer, Part, Player
@@ -77,12 +78,33 @@ async def take_back(player: Player, session_id: str) -> str:
 
 async def use_offers(player: Player, session_id: str) -> str:
     """Use every capability of the client, and ask once for one that it does not have."""
-    if not player.is_v2:
+    if player.is_v2:
+        await _show_command(player, session_id)
+    else:
         await _use_files(player, session_id)
         await _use_terminals(player, session_id)
     await _elicit(player, session_id)
     player.say(session_id, "Thank you.")
     return "end_turn"
+
+
+async def _show_command(player: Player, session_id: str) -> None:
+    """Show a command in a terminal of a tool call; each can be cancelled while it runs."""
+    call_id, terminal_id = _announce(player, session_id, "Run a command"), f"terminal-{uuid.uuid4()}"
+    call, terminal = {"toolCallId": call_id}, {"terminalId": terminal_id}
+    offer: Object = {"capabilities": {"cancel": {}}}
+    with player.cancellable(call_id) as call_cancelled, player.cancellable(terminal_id) as terminal_cancelled:
+        player.update(session_id, "terminal_update", **terminal, command="make", cwd=player.cwd or "/", **offer)
+        shown = [{"type": "terminal", **terminal}]
+        player.update(session_id, "tool_call_update", **call, status="in_progress", content=shown, **offer)
+        player.update(session_id, "terminal_output_chunk", **terminal, data=b64encode(b"built\n").decode())
+        # A client that cancels by itself does so before it answers; a person needs a moment.
+        await player.ask(f"_{INVENTED}method", {"sessionId": session_id})
+        await asyncio.sleep(LINGER_S)
+        exit_status = {"signal": "SIGTERM"} if terminal_cancelled.is_set() else {"exitCode": 0}
+        player.update(session_id, "terminal_update", **terminal, exitStatus=exit_status, capabilities=None)
+        status = "cancelled" if call_cancelled.is_set() else "completed"
+        player.update(session_id, "tool_call_update", **call, status=status, capabilities=None)
 
 
 async def _use_files(player: Player, session_id: str) -> None:

@@ -5,7 +5,8 @@ An adversary with every capability also answers logins, keeps sessions, and has 
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import msgspec
@@ -53,6 +54,8 @@ class AdversarySessions:
     def __init__(self) -> None:
         self.is_v2 = False
         """Whether version 2 of the protocol was agreed."""
+        self.cancellable: dict[str, asyncio.Event] = {}
+        """The tool calls and terminals of version 2 that can be cancelled now, by their ids."""
         self._sessions: dict[str, str] = {f"check-earlier-{number}": EARLIER for number in (1, 2)}
         self._cursor = f"check-cursor-{uuid.uuid4()}"
         self._values: dict[str, dict[str, str]] = {}
@@ -261,6 +264,16 @@ class Player:
             self.channel.note("client", event=f"waited {timeout_s:g}")
             return None
 
+    @contextmanager
+    def cancellable(self, item_id: str) -> Generator[asyncio.Event]:
+        """Let the client cancel a tool call or a terminal, until left; the event says that it did."""
+        items = self._sessions.cancellable
+        items[item_id] = asyncio.Event()
+        try:
+            yield items[item_id]
+        finally:
+            del items[item_id]
+
     # ── answers to the client ────────────────────────────────────────────────────────────────────
 
     def _take(self, line: bytes) -> None:
@@ -298,10 +311,20 @@ class Player:
                 turn = self._tasks.create_task(self._prompt(request_id, text(params, "sessionId") or ""))
                 self._turns.add(turn)
                 turn.add_done_callback(self._turns.discard)
+            case "tool_call/cancel" | "terminal/cancel" if self.is_v2:
+                self._cancel_item(request_id, text(params, "toolCallId") or text(params, "terminalId") or "")
             case _ if self._part.is_generous and method in self._sessions.handlers:
                 self._keep(request_id, method, params)
             case _:
                 self._error(request_id, ErrorCode.METHOD_NOT_FOUND, "Method not found")
+
+    def _cancel_item(self, request_id: Any, item_id: str) -> None:
+        cancelled = self._sessions.cancellable.get(item_id)
+        if cancelled is None:
+            self._error(request_id, ErrorCode.INVALID_PARAMS, "nothing of this id can be cancelled now")
+            return
+        cancelled.set()
+        self._result(request_id, {})
 
     def _keep(self, request_id: Any, method: str, params: Any) -> None:
         try:
