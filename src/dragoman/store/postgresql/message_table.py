@@ -114,7 +114,11 @@ class MessageTable:
     async def listen(self) -> Connection:
         """Make a connection that is told when to look; raises as psycopg does."""
         connection = await self.database.connect()
-        await connection.execute(f'LISTEN "{channel_of(self._node)}"'.encode())
+        try:
+            await connection.execute(f'LISTEN "{channel_of(self._node)}"'.encode())
+        except BaseException:
+            await connection.close()
+            raise
         return connection
 
 
