@@ -49,9 +49,9 @@ def settings_of(agents, home, cwd, *, store=None, lease_s=None, **limits):
 
 
 @asynccontextmanager
-async def bridge_of(home, *specs, disk=None, **changes):
+async def bridge_of(home, *specs, disk=None, patience_s=2 * PATIENCE_S, **changes):
     settings = settings_of(**{"agents": specs or (agent(),), "home": Path(home), "cwd": "/work", **changes})
-    async with asyncio.timeout(2 * PATIENCE_S), Bridge(settings, disk=disk) as bridge:
+    async with asyncio.timeout(patience_s), Bridge(settings, disk=disk) as bridge:
         yield bridge
 
 

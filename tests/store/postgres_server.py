@@ -165,6 +165,14 @@ class PostgresServer:
         """End a pause."""
         self._signal_all(signal.SIGCONT)
 
+    def open_to(self, network: str) -> None:
+        """Start it again, for other machines of a network too, which is one of the tests' own."""
+        with (self.directory / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {network} trust\n")
+        self._settings = (*self._settings, "listen_addresses=*")
+        self.stop()
+        self.start()
+
     def new_database(self, options: str = "") -> str:
         """Make an empty database, with the options of CREATE DATABASE, and give its address."""
         self._databases += 1

@@ -2,7 +2,7 @@
 
 A prompt is the command `/steps` (so that the bridge makes no title of it) and the JSON of a list of steps:
 
-    {"say": TEXT}, {"update": …}, {"line": TEXT}, {"flood": COUNT}, {"large": BYTES}
+    {"say": TEXT}, {"update": …}, {"line": TEXT}, {"flood": COUNT}, {"drip": COUNT}, {"large": BYTES}
     {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and say what the answer is
     {"notify": [METHOD, PARAMS]}, {"until": PATH}, {"cancel": true}
     {"exit": CODE, "stderr": …, "partial": …}, {"stop": REASON}, {"error": …}
@@ -106,6 +106,10 @@ def do(session, step):  # noqa: C901 -- a list of steps
         case {"flood": count}:
             for number in range(count):
                 say(session, f"{number}")
+        case {"drip": count}:
+            for number in range(count):
+                say(session, f"{number}")
+                time.sleep(0.005)
         case {"large": size}:
             say(session, "x" * size)
         case {"ask": options}:

@@ -28,7 +28,7 @@ from dragoman.bridge.delivery.journal_file import JournalPart, runs_of
 from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.bridge.envelope import encode
 from dragoman.errors import DragomanError, LogFailed
-from dragoman.store.block import Draft, Header, now_ms
+from dragoman.store.block import Draft, Header
 from dragoman.store.postgresql.errors import TooMuchWaits
 from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.session_table import ListedFacts, OwnedSession, SealedBlocks, SessionEnd, SessionTable
@@ -165,6 +165,7 @@ class DatabaseJournal(Journal):
     ) -> None:
         end = SessionEnd(0, 0) if session is None else session.end
         super().__init__(header, budget, make_epoch(header), end.last)
+        self.updated_ms = tables.node.now_ms()
         self.session = session
         self.state = JournalState.NEW if session is None else JournalState.OPEN
         self._tables = tables
@@ -314,7 +315,7 @@ class DatabaseJournal(Journal):
             self._tables.listener.journal_told(self, changed[1])
 
     def _committed(self, end: SessionEnd) -> None:
-        self.updated_ms = now_ms()
+        self.updated_ms = self._tables.node.now_ms()
         sent = self._queue.sent(end)
         self._tables.listener.waiting_changed(-sum(draft.size for draft in sent))
         self._show(sent)

@@ -32,7 +32,7 @@ from dragoman.bridge.router import Router
 from dragoman.bridge.settings import ViewerLimits
 from dragoman.bridge.supervisor import AgentSupervisor
 from dragoman.errors import DragomanError, LogFailed
-from dragoman.store.block import Header, now_ms
+from dragoman.store.block import Header
 from dragoman.store.opening import journal_scope
 from dragoman.store.postgresql.errors import Fenced
 from dragoman.store.postgresql.label_table import LabelTable
@@ -277,7 +277,7 @@ class AgentNode:
         stored = StoredJournal(
             header=_decode_header(message.header),
             title=described.get("title"),
-            updated_ms=now_ms(),
+            updated_ms=self._node.node.now_ms(),
             prompted=message.is_prompted,
             described=described,
         )

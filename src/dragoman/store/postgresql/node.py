@@ -3,6 +3,9 @@
 A node owns sessions as long as its heartbeat is younger than its lease, by the clock of the database. Here the lease
 counts from before the heartbeat was sent, and ends a third earlier: a node that cannot reach the database stops first,
 and only then may another take its sessions over.
+
+Times that several nodes tell are those of the database too: each heartbeat brings its time, and the time since then is
+measured here.
 """
 
 import asyncio
@@ -14,7 +17,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from dragoman.errors import DragomanError
-from dragoman.store.postgresql.database import Database
+from dragoman.store.block import now_ms
+from dragoman.store.postgresql.database import Database, Row
 from dragoman.store.postgresql.errors import DatabaseRefused, DatabaseUnavailable, LeaseLost
 
 LEASE_S = 15.0
@@ -32,6 +36,7 @@ _FORGOTTEN = "1 day"
 _BEAT = """
 INSERT INTO dragoman_node (id, name, pid, lease, agents) VALUES (%s, %s, %s, make_interval(secs => %s), %s)
 ON CONFLICT (id) DO UPDATE SET beat = clock_timestamp()
+RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 """
 _LEAVE = "DELETE FROM dragoman_node WHERE id = %s"
 _CLEAN = f"DELETE FROM dragoman_node WHERE beat < clock_timestamp() - interval '{_FORGOTTEN}'"
@@ -50,6 +55,8 @@ class Node:
         self._agents = list(agents)
         self._beating: asyncio.Task[None] | None = None
         self._beaten_at = 0.0
+        self._clock_ms: float | None = None
+        """The time of the database, less the time of our clock that never jumps; None before the first heartbeat."""
         self._starting = asyncio.Lock()
 
     @property
@@ -62,6 +69,10 @@ class Node:
         """The time for which that is sure."""
         return self._beaten_at + self.lease_s * _OWN_PART - time.monotonic()
 
+    def now_ms(self) -> int:
+        """Return the time of the database, in milliseconds since 1970."""
+        return now_ms() if self._clock_ms is None else int(self._clock_ms + 1000 * time.monotonic())
+
     def lost(self) -> LeaseLost:
         """Make the error of a lease that has ended."""
         return LeaseLost(self._database.name, self.lease_s)
@@ -73,8 +84,7 @@ class Node:
         async with self._starting:
             if not self.is_alive:
                 sent_at = time.monotonic()
-                await self._database.fetch(_BEAT, self._row())
-                self._beaten_at = sent_at
+                self._note_beat(sent_at, await self._database.fetch(_BEAT, self._row()))
             if self._beating is None or self._beating.done():
                 self._beating = asyncio.create_task(self._beat())
 
@@ -92,6 +102,10 @@ class Node:
     def _row(self) -> tuple[object, ...]:
         return self.id, socket.gethostname(), os.getpid(), self.lease_s, self._agents
 
+    def _note_beat(self, sent_at: float, beaten: list[Row]) -> None:
+        self._beaten_at = sent_at
+        self._clock_ms = beaten[0][0] - 1000 * time.monotonic()
+
     async def _beat(self) -> None:
         pause_s = self.lease_s / _BEATS
         was_alive = True
@@ -102,8 +116,8 @@ class Node:
             sent_at = time.monotonic()
             with suppress(DatabaseUnavailable, DatabaseRefused, TimeoutError):
                 async with asyncio.timeout(max(pause_s, 1.0)):
-                    await self._database.fetch_once(_BEAT, self._row())
-                self._beaten_at = sent_at
+                    beaten = await self._database.fetch_once(_BEAT, self._row())
+                self._note_beat(sent_at, beaten)
             if was_alive and not self.is_alive and self.on_lost is not None:
                 self.on_lost(self.lost())
             was_alive = self.is_alive

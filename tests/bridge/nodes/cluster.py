@@ -1,0 +1,240 @@
+"""Nodes as `dragoman serve` runs them, on machines of their own, and viewers that come to them over the network."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.bridge.nodes.machines import make_machine
+from tests.bridge.viewers import AGENT, LOADING, PATIENCE_S, steps_text
+from tests.waiting import until
+
+_NOTE_WRITES = """
+CREATE TABLE written (
+    number bigserial PRIMARY KEY, session bigint, first bigint, last bigint, fence bigint, writer text);
+CREATE FUNCTION note_write() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO written (session, first, last, fence, writer)
+    SELECT NEW.session, NEW.first, NEW.last, e.fence, current_setting('application_name')
+    FROM dragoman_end e WHERE e.session = NEW.session;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_write AFTER INSERT ON dragoman_block FOR EACH ROW EXECUTE FUNCTION note_write();
+"""
+
+
+def note_writes(address):
+    """Have the database note which node wrote each block, and with which fence."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(_NOTE_WRITES)
+
+
+def check_writes(address):
+    """See that each fence of a session has one writer, fences only rise, and each block follows the one before."""
+    with psycopg.connect(address) as connection:
+        rows = connection.execute("SELECT session, first, last, fence, writer FROM written ORDER BY number").fetchall()
+    ends, fences = {}, {}
+    for session, first, last, fence, writer in rows:
+        end, old = ends.get(session, 0), max((each for of, each in fences if of == session), default=0)
+        assert first == end + 1, f"session {session}: a block begins at {first}, behind {end}"
+        assert fence >= old, f"session {session}: {writer} wrote with the fence {fence}, which is older than {old}"
+        assert fences.setdefault((session, fence), writer) == writer, f"two nodes wrote session {session}"
+        ends[session] = last
+    return len(rows)
+
+
+class NodeProcess:
+    """A node on a machine of its own."""
+
+    def __init__(self, name, machine, folder, database, lease_s, environment):
+        self.name = name
+        self.machine = machine
+        self._folder = folder
+        self._database = database
+        self._environment = {**environment, "DRAGOMAN_STORE_LEASE": str(lease_s)}
+        self._process = None
+        self._said = None
+        self._reached = None
+
+    async def start(self):
+        """Start it, again if it was killed."""
+        behaviour = {"capabilities": LOADING, "store": str(self._folder / "sessions"), "node": self.name}
+        address = f"postgresql://tester@{self.machine.database}/{self._database}?application_name={self.name}"
+        self._process = await asyncio.create_subprocess_exec(
+            *(*self.machine.command, sys.executable, "-m", "dragoman", "serve", "--format", "json", "--no-open"),
+            *("--host", self.machine.listens_at, "--port", "0", "--insecure-network", "--name", "one"),
+            *("--store", address, "--", sys.executable, str(AGENT), json.dumps(behaviour)),
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "DRAGOMAN_HOME": str(self._folder / self.name), **self._environment},
+        )
+        self._said = json.loads(await self._process.stdout.readline())
+        self._reached = await self.machine.reach(urlsplit(self._said["acp"]).port)
+
+    def dial(self):
+        """Connect a WebSocket."""
+        host, port = self._reached
+        return connect(
+            self._said["acp"].replace("http://", "ws://"),
+            host=host,
+            port=port,
+            additional_headers={"authorization": f"Bearer {self._said['token']}"},
+            max_size=None,
+            ping_interval=None,
+            open_timeout=PATIENCE_S,
+        )
+
+    def agents(self):
+        """Give the agents of this node that run."""
+        found = set()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                _, *words = path.read_bytes().decode(errors="replace").split("\0")
+                is_agent = len(words) > 1 and words[0] == str(AGENT)
+                if is_agent and str(self._folder) in words[1] and f'"node": "{self.name}"' in words[1]:
+                    found.add(int(path.parts[2]))
+        return found
+
+    async def kill(self):
+        """Kill it."""
+        self._process.kill()
+        await self._process.wait()
+
+    def freeze(self):
+        """Let it stand still."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    async def stop(self):
+        """End it in whatever state it is."""
+        if self._process is not None and self._process.returncode is None:
+            self.thaw()
+            await self.kill()
+        self.machine.remove()
+
+
+@asynccontextmanager
+async def cluster_of(server, address, folder, lease_s, environments):
+    """Start a node for each environment; each has a name by its number."""
+    (folder / "sessions").mkdir()
+    database = address.rpartition("/")[2]
+    nodes = []
+    try:
+        for number, environment in enumerate(environments):
+            machine = make_machine(server.port)
+            nodes.append(NodeProcess(f"node{number}", machine, folder, database, lease_s, environment))
+            await machine.open()
+        await asyncio.gather(*(node.start() for node in nodes))
+        yield nodes
+    finally:
+        for node in nodes:
+            await node.stop()
+
+
+class NetworkViewer:
+    """A viewer that notes every update with its cursor, and goes on at another node behind the last one."""
+
+    def __init__(self):
+        self.updates = []
+        self.session = None
+        self._socket = None
+        self._reading = None
+        self._answers = {}
+        self._next = 0
+
+    async def come(self, node):
+        """Connect to a node, instead of the one before; whatever that one still sends is lost."""
+        self.leave()
+        self._socket = await node.dial()
+        self._reading = asyncio.ensure_future(self._read(self._socket))
+        capabilities = {"_meta": {"dragoman": {"viewer": 1}}}
+        answer = await self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
+        assert "result" in answer, answer
+
+    async def begin(self, node):
+        """Begin a session at a node."""
+        await self.come(node)
+        answer = {}
+        while "result" not in answer:
+            answer = await self.ask("session/new", cwd="/work", mcpServers=[])
+        self.session = answer["result"]["sessionId"]
+
+    async def open(self, node, session):
+        """Go on at a node, behind the last update that it has; all that refuse do so in words."""
+        self.session = session
+        for _ in range(100):
+            await self.come(node)
+            after = {"_meta": {"dragoman": {"after": self.updates[-1][0]}}} if self.updates else {}
+            answer = await self.ask("session/load", sessionId=session, cwd="/work", mcpServers=[], **after)
+            if "result" in answer:
+                return
+            assert answer["error"]["message"]
+        raise AssertionError(answer)
+
+    async def ask(self, method, **params):
+        """Send a request, and give its answer."""
+        return await self.answer(await self.request(method, **params))
+
+    async def request(self, method, **params):
+        self._next += 1
+        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
+        await self._socket.send(json.dumps(message))
+        return self._next
+
+    async def answer(self, number):
+        await until(lambda: number in self._answers or self._reading.done())
+        return self._answers.pop(number)
+
+    def is_answered(self, number):
+        return number in self._answers
+
+    async def start_prompt(self, *steps):
+        prompt = [{"type": "text", "text": steps_text(*steps)}]
+        return await self.request("session/prompt", sessionId=self.session, prompt=prompt)
+
+    async def prompt_until_taken(self, text):
+        """Prompt until a node takes it; every refusal is in words."""
+        refusals = []
+        for _ in range(200):
+            answer = await self.answer(await self.start_prompt({"say": text}))
+            if "result" in answer:
+                return refusals
+            refusals.append(answer["error"]["message"])
+        raise AssertionError(refusals)
+
+    def said(self):
+        """Give all that the agent said, as far as this viewer saw it."""
+        return [
+            update["content"]["text"] for _, update in self.updates if update["sessionUpdate"] == "agent_message_chunk"
+        ]
+
+    def leave(self):
+        """Go without a word."""
+        if self._socket is not None:
+            self._reading.cancel()
+            self._socket.transport.abort()
+            self._socket = None
+
+    async def _read(self, socket):
+        with suppress(ConnectionClosed):
+            async for text in socket:
+                self._take(json.loads(text))
+
+    def _take(self, message):
+        params = message.get("params", {})
+        if message.get("method") == "session/update" and params["sessionId"] == self.session:
+            self.updates.append((params["_meta"]["dragoman"]["cursor"], params["update"]))
+        elif message.get("method") == "_dragoman/session" and params.get("sessionId") == self.session:
+            assert not params.get("reset"), "a viewer was told to begin anew"
+        elif "method" not in message:
+            self._answers[message["id"]] = message
