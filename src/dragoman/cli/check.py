@@ -158,23 +158,25 @@ async def check(command: list[str], options: argparse.Namespace) -> CheckReport:
         )
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         try:
-            return await _wait(Path(directory), options.listen)
+            return await _wait(Path(directory), options.listen, PROTOCOLS[options.protocol])
         except OSError as error:
             raise NoPlace(f"cannot listen at port {options.listen}: {error.strerror}; name another port") from None
 
 
-async def _wait(directory: Path, port: int) -> CheckReport:
+async def _wait(directory: Path, port: int, protocols: tuple[Version, ...] | None) -> CheckReport:
     """Wait for clients until Ctrl-C, and judge their messages."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
-    async with listen(directory, port) as listening:
-        print(
-            f"Point the client at this agent: {shlex.join(listening.command)}\n"
-            f"or at this address:            {listening.url}\n"
-            "Send it a few prompts, and answer what it asks. Ctrl-C ends it, and the report follows.",
-            file=sys.stderr,
-            flush=True,
-        )
+    async with listen(directory, port, protocols) as listening:
+        for place in listening.places:
+            version = f" of version {place.version}" if protocols is not None else ""
+            print(
+                f"Point the client at this agent{version}: {shlex.join(place.command)}\n"
+                f"or at this address: {place.url}",
+                file=sys.stderr,
+            )
+        words = "Send it a few prompts, and answer what it asks. Ctrl-C ends it, and the report follows."
+        print(words, file=sys.stderr, flush=True)
         await ended.wait()
         return listening.report()
 

@@ -44,33 +44,39 @@ async def take_tour(agent: RemoteAgent, directory: Path) -> list[str]:
     return ends
 
 
-def judge_tour(listening: Listening) -> None:
+def judge_tour(listening: Listening, version: int) -> None:
     report = listening.report()
     assert listening.conversations == 1
+    assert report.protocols == [version]
     assert blamed(report) == {}
-    assert {"ACP-INIT-101", "ACP-PERM-101", "ACP-WIRE-112", "ACP-WIRE-114", "ACP-WIRE-125"} <= exercised(report)
+    known = {"ACP-INIT-101", "ACP-PERM-101", "ACP-WIRE-112", "ACP-WIRE-114", "ACP-WIRE-125"}
+    assert known | ({"ACP-INIT-108"} if version == 2 else set()) <= exercised(report)
 
 
-async def test_a_client_takes_the_tour_over_a_websocket(tmp_path: Path):
-    async with listen(tmp_path) as listening:
-        async with connect_url(listening.url, policy=allow_all()) as agent:
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_client_takes_the_tour_over_a_websocket(version, tmp_path: Path):
+    async with listen(tmp_path, protocols=(version,)) as listening:
+        async with connect_url(listening.places[0].url, policy=allow_all()) as agent:
             ends = await take_tour(agent, tmp_path)
-        judge_tour(listening)
+        judge_tour(listening, version)
     assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ConnectionClosed"]
 
 
-async def test_a_client_takes_the_tour_with_the_command(tmp_path: Path):
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_client_takes_the_tour_with_the_command_in_the_version_that_it_asks_for(version, tmp_path: Path):
     async with listen(tmp_path) as listening:
-        async with connect(listening.command, policy=allow_all()) as agent:
+        [place] = listening.places
+        async with connect(place.command, policy=allow_all(), protocol_version=version) as agent:
             ends = await take_tour(agent, tmp_path)
-        judge_tour(listening)
+        judge_tour(listening, version)
     assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ProcessDied"]
 
 
 @pytest.mark.parametrize(("path", "headers"), [("/guessed", {}), (None, {"Origin": "https://example.com"})])
 async def test_who_does_not_know_the_address_or_is_a_page_is_turned_away(path, headers, tmp_path: Path):
     async with listen(tmp_path) as listening:
-        url = listening.url if path is None else listening.url.rpartition("/")[0] + path
+        [place] = listening.places
+        url = place.url if path is None else place.url.rpartition("/")[0] + path
         with pytest.raises(InvalidStatus, match="404"):
             async with connect_websocket(url, additional_headers=headers):
                 pass
@@ -78,14 +84,27 @@ async def test_who_does_not_know_the_address_or_is_a_page_is_turned_away(path, h
 
 
 def test_the_command_waits_until_ctrl_c_and_then_reports(tmp_path: Path):
-    command = [sys.executable, "-m", "dragoman", "check", "client", "--listen", "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "check",
+        "client",
+        "--listen",
+        "--protocol",
+        "both",
+        "--format",
+        "json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as checking:
         try:
             assert checking.stderr is not None
-            agent = checking.stderr.readline().partition(": ")[2].split()
-            assert checking.stderr.readline().partition(": ")[2].strip().startswith("ws://127.0.0.1:")
-            run = [sys.executable, "-m", "dragoman", "run", "--policy", "all", "anything", "--", *agent]
-            subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=TIMEOUT_S, check=True)
+            for version in (1, 2):
+                words, _, agent = checking.stderr.readline().partition(": ")
+                assert words.endswith(f"version {version}")
+                assert checking.stderr.readline().partition(": ")[2].strip().startswith("ws://127.0.0.1:")
+                run = [sys.executable, "-m", "dragoman", "run", "--policy", "all", "anything", "--", *agent.split()]
+                subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=TIMEOUT_S, check=True)
             checking.send_signal(signal.SIGINT)
             out, _ = checking.communicate(timeout=TIMEOUT_S)
         finally:
@@ -93,7 +112,9 @@ def test_the_command_waits_until_ctrl_c_and_then_reports(tmp_path: Path):
     report = json.loads(out)
     assert checking.returncode == 0
     assert report["summary"]["fail"] == 0
-    assert report["summary"]["pass"] > 20
+    passed = [each["protocol"] for each in report["results"] if each["verdict"] == "pass"]
+    assert passed.count(1) > 20
+    assert passed.count(2) > 20
 
 
 async def test_a_client_that_never_starts_the_agent_is_told_how_to():

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 from dragoman.check.adversary.channels import serve
-from dragoman.check.adversary.parts import PARTS, TOUR
+from dragoman.check.adversary.parts import PARTS, TOURS
 from dragoman.descriptors import open_missing
 
 
 def main(name: str, directory: str, answer_timeout_s: str) -> None:
     """Play, with a recording named after the part and the process."""
     open_missing()
-    part = TOUR if name == TOUR.name else PARTS[name]
+    part = {**PARTS, **{each.name: each for each in TOURS.values()}}[name]
     asyncio.run(serve(part, Path(directory) / f"{name}.{os.getpid()}.ndjson", float(answer_timeout_s)))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from dragoman.check.adversary.player import ErrorAnswer, Part, Player
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object, part, text
+from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 
 LONG_BYTES = 200_000
@@ -230,4 +231,8 @@ TOUR_TURNS = {
 }
 """The turns of one conversation with a client that a person drives, and the instruction to the person for each."""
 
-TOUR = Part("tour", list(TOUR_TURNS), is_generous=True)
+TOURS: dict[Version, Part] = {
+    1: Part("tour", list(TOUR_TURNS), is_generous=True),
+    2: Part("v2-tour", list(TOUR_TURNS), version=2, is_generous=True),
+}
+"""The parts with all of them, by version; that of version 2 answers a client that asks for version 1 in that."""

@@ -18,7 +18,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from dragoman.check.adversary.channels import AdversaryRecording, WebSocketChannel, read_recording
-from dragoman.check.adversary.parts import PARTS, TOUR
+from dragoman.check.adversary.parts import PARTS, TOURS
 from dragoman.check.adversary.player import ANSWER_TIMEOUT_S, Player
 from dragoman.check.conversation import Flooded, RecordedConversation
 from dragoman.check.judge import Judge
@@ -217,12 +217,20 @@ async def _drain(fd: int) -> None:
 # ── clients that a person drives ────────────────────────────────────────────────────────────────
 
 
-class Listening(msgspec.Struct):
-    """A command and an address for clients, and the directory of the recordings."""
+class TourAddress(msgspec.Struct, frozen=True):
+    """A command and an address of one adversary."""
 
+    version: Version
     command: list[str]
     url: str
+
+
+class Listening(msgspec.Struct):
+    """The places that clients can be pointed at, one for each version, and the directory of the recordings."""
+
+    places: list[TourAddress]
     directory: Path
+    protocols: tuple[Version, ...] | None
 
     @property
     def conversations(self) -> int:
@@ -231,28 +239,36 @@ class Listening(msgspec.Struct):
 
     def report(self) -> CheckReport:
         """Judge all recordings so far. Raises Flooded."""
-        return report(
-            [judge_client(read_recording(each)) for each in sorted(self.directory.glob("*.ndjson"))], "client"
-        )
+        recordings = sorted(self.directory.glob("*.ndjson"))
+        judges = [judge_client(read_recording(each)) for each in recordings]
+        return report(judges, "client", self.protocols or ())
 
 
 @asynccontextmanager
-async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
-    """Wait for clients, until left; raises OSError when the port is taken."""
-    path = f"/{secrets.token_urlsafe(24)}"  # a client has to know it; no page in a browser does
+async def listen(
+    directory: Path, port: int = 0, protocols: tuple[Version, ...] | None = None
+) -> AsyncGenerator[Listening]:
+    """Wait for clients, until left; raises OSError when the port is taken.
+
+    There is a place for each version of the protocol; None is one place that speaks the version a client asks for.
+    """
+    versions = protocols or VERSIONS[-1:]
+    # A client has to know the path; no page in a browser does.
+    paths = {f"/{secrets.token_urlsafe(24)}": TOURS[version] for version in versions}
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
-        if request.path != path or "Origin" in request.headers:
+        if request.path not in paths or "Origin" in request.headers:
             return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing here. Use the whole URL as printed.\n")
         return None
 
     async def play(connection: ServerConnection) -> None:
-        recording = AdversaryRecording(directory / f"tour.{secrets.token_hex(4)}.ndjson")
+        tour = paths[connection.request.path if connection.request is not None else ""]
+        recording = AdversaryRecording(directory / f"{tour.name}.{secrets.token_hex(4)}.ndjson")
         channel = WebSocketChannel(connection, recording)
         try:
             async with asyncio.TaskGroup() as tasks:
                 channel.transport.start(channel.inbox, tasks)
-                await Player(channel, TOUR).play()
+                await Player(channel, tour).play()
                 await channel.transport.close()
         except* Flooded:
             pass  # the report says so
@@ -260,7 +276,12 @@ async def listen(directory: Path, port: int = 0) -> AsyncGenerator[Listening]:
             recording.close()
 
     async with serve(play, HOST, port, process_request=admit, max_size=MAX_FRAME_BYTES) as server:
-        yield Listening(agent_command(TOUR.name, directory), f"ws://{HOST}:{_port(server)}{path}", directory)
+        base = f"ws://{HOST}:{_port(server)}"
+        places = [
+            TourAddress(version, agent_command(tour.name, directory), f"{base}{path}")
+            for version, (path, tour) in zip(versions, paths.items(), strict=True)
+        ]
+        yield Listening(places, directory, protocols)
 
 
 def _port(server: Server) -> int:
