@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 QUIET  := $(shell test -t 2 || echo -q)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input $(QUIET)
 JOBS   ?= auto
+# Steps that do not need each other run side by side.
+MAKEFLAGS += -j2
 SITE   := $(BIN)/python scripts/site/build.py --generator $(VENV)/docs/bin/zensical
 
 .PHONY: install run test check format bench matrix examples conformance servers docs release-check soak lock clean
@@ -71,7 +73,8 @@ $(VENV)/.browser: scripts/browser $(VENV)/.dev
 	@scripts/browser
 	@touch $@
 
-$(VENV)/.postgresql: scripts/postgresql $(VENV)/.dev
+# After the browser, because only one process at a time may ask for Debian's packages.
+$(VENV)/.postgresql: scripts/postgresql $(VENV)/.dev $(VENV)/.browser
 	@scripts/postgresql
 	@touch $@
 
@@ -83,12 +86,22 @@ run: $(VENV)/.run ## Serve an agent in a web page and open it: no key, no networ
 test: $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql ## Run all tests
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-check: $(VENV)/.dev $(VENV)/.page $(VENV)/.docs ## Format, lint, types, import direction, names, generated code, the page, the documents
+CHECKS := check-types check-style check-imports check-generated check-page check-docs
+.PHONY: $(CHECKS)
+check: $(CHECKS) ## Format, lint, types, import direction, names, generated code, the page, the documents
+
+check-types: $(VENV)/.dev
+	@$(BIN)/basedpyright
+
+check-style: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/basedpyright
+
+check-imports: $(VENV)/.dev
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_names.py
+
+check-generated: $(VENV)/.dev
 	@$(BIN)/python scripts/generate_types.py --check
 	@$(BIN)/python scripts/generate_page_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
@@ -96,7 +109,11 @@ check: $(VENV)/.dev $(VENV)/.page $(VENV)/.docs ## Format, lint, types, import d
 	@$(BIN)/python scripts/generate_later_fields.py --check
 	@$(BIN)/python scripts/generate_api_reference.py --check
 	@$(BIN)/python scripts/generate_commands_page.py --check
+
+check-page: $(VENV)/.page
 	@scripts/page/check
+
+check-docs: $(VENV)/.docs
 	@$(SITE)
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
