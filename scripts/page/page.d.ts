@@ -29,7 +29,7 @@ declare namespace page {
   /** How a request of the agent is answered. */
   type Answer = { id: acp.RequestId; result: (result: any) => void; error: (code: number, message: string) => void };
 
-  type Settled = { by: "viewer" | "you" | "timeout" | "cancel" | "agent" | "login"; result: any };
+  type Settled = { by: "viewer" | "link" | "you" | "timeout" | "cancel" | "agent" | "login"; result: any };
 
   type PermissionParams = acp.RequestPermissionRequest;
   type ElicitationParams = acp.CreateElicitationRequest;
@@ -218,6 +218,23 @@ declare namespace bridge {
     reason?: string | null;
   };
 
+  /** What the page behind a link shows of a question. */
+  type ShownQuestion = { call?: Partial<page.Call>; cwd?: string; title?: string; agent?: string };
+
+  /** The answer of `/answer`: a question that a link leads to. */
+  type LinkedQuestion =
+    | {
+        state: "open";
+        agent: string;
+        shown: ShownQuestion;
+        options: { optionId: string; name: string; kind: string }[];
+        expires: number;
+      }
+    | { state: "answered"; by: string; choice: string | null }
+    | { state: "over" }
+    | { state: "unknown" }
+    | { state: "failed"; words: string };
+
   /** A server in the answer to `_dragoman/mcp/list`. */
   type ListedServer = {
     name: string;
@@ -298,6 +315,10 @@ declare namespace bridge {
     };
     "_dragoman/mcp/list": { params: { sessionId: string }; result: { servers: ListedServer[] } };
     "_dragoman/mcp/restart": { params: { sessionId: string; name: string }; result: {} };
+    "_dragoman/question/link": {
+      params: { sessionId: string; requestId: acp.RequestId; shown: ShownQuestion };
+      result: { path: string; expires: number };
+    };
     "_dragoman/sessions": { params: {}; result: { sessions?: SessionFacts[] } };
     "_dragoman/introduce": { params: { cwd: string; sessionId?: string }; result: Introduction };
     "_dragoman/models/offers": { params: {}; result: Offers };

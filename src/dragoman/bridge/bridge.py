@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dragoman.bridge.figures import Figure
 from dragoman.bridge.problem import BridgeBusy
@@ -88,6 +88,22 @@ class Bridge:
             if login is not None:
                 return agent, login
         return None
+
+    def show_question(self, code: str) -> dict[str, Any] | None:
+        """Describe the question that a link leads to, or how it was settled; None if the code is of no link."""
+        for agent in self._agents.values():
+            links = agent.router.questions.links
+            if (link := links.find(code)) is not None:
+                return {"agent": agent.spec.title or agent.spec.name, **links.describe(link)}
+        return None
+
+    def answer_question(self, code: str, option_id: str) -> bool:
+        """Settle the question that a link leads to, if it still waits; false if the link does not offer the option."""
+        for agent in self._agents.values():
+            links = agent.router.questions.links
+            if (link := links.find(code)) is not None:
+                return links.answer(link, option_id)
+        return False
 
     def end_share(self, share_id: str, reason: str) -> None:
         """Close the viewers that were let in by a share which is over."""

@@ -41,7 +41,7 @@ async def test_the_page_is_there_for_anybody_and_its_files_with_it(http):
 
 async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
     """A module that nothing imports, or an import of a file that is not served, is a mistake."""
-    asked, waiting = set(), ["/"]
+    asked, waiting = set(), ["/", "/answer"]
     while waiting:
         address = waiting.pop()
         answer = await http.get(address)
@@ -51,7 +51,7 @@ async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
             if named not in asked:
                 asked.add(named)
                 waiting.append(named)
-    there = {f"/static/{file.relative_to(WEB).as_posix()}" for file in WEB.rglob("*.*") if file.name != "index.html"}
+    there = {f"/static/{file.relative_to(WEB).as_posix()}" for file in WEB.rglob("*.*") if file.suffix != ".html"}
     assert asked == there
 
 

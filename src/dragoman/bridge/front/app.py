@@ -12,6 +12,7 @@
     /export/<agent>      a session as a file             with a credential that reaches the session
     /acp /acp/<agent>    ACP, by HTTP and WebSocket      with a credential that reaches the agent
     /oauth/callback      the way back from a login       with its state, once
+    /answer              one question and its answer     with the code of its link, once
 
 The guard checks a request before any of it is read and before any upgrade. A reader of one session reaches its agent
 and the addresses in FOR_SCOPED, and there sees that session alone; all other addresses refuse it, also those to come.
@@ -26,6 +27,7 @@ from dragoman.bridge import Bridge, ServedAgent
 from dragoman.bridge.figures import write_prometheus
 from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers, access_of
 from dragoman.bridge.front.acp_socket import ViewerSocket
+from dragoman.bridge.front.answer_page import ANSWER_PATH
 from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
 from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
 from dragoman.bridge.front.export import EXPORT_PATH
@@ -160,6 +162,8 @@ class Application:
             await self._pages.log_in(exchange)
         elif exchange.path == CALLBACK_PATH:
             await self._login_return.serve(exchange)
+        elif exchange.path == ANSWER_PATH:
+            await self._pages.answers.serve(exchange)
         else:
             await self._pages.serve_file(exchange, exchange.path.removeprefix("/static/"))
 
@@ -241,7 +245,7 @@ class Application:
 
 
 def _is_public(path: str) -> bool:
-    return path in {"", "/", "/login", CALLBACK_PATH} or path.startswith("/static/")
+    return path in {"", "/", "/login", CALLBACK_PATH, ANSWER_PATH} or path.startswith("/static/")
 
 
 def _may_use(grant: Grant, path: str, agent: ServedAgent | None) -> bool:

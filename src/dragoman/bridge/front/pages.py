@@ -10,6 +10,7 @@ import msgspec
 
 import dragoman
 from dragoman.bridge import Bridge
+from dragoman.bridge.front.answer_page import AnswerPage
 from dragoman.bridge.front.asgi import Headers
 from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
 from dragoman.bridge.front.export import SessionExport
@@ -97,6 +98,7 @@ class Pages:
     def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
         self.shares = SharePages(bridge, guard, limits)
         self.exports = SessionExport(bridge)
+        self.answers = AnswerPage(bridge, guard, limits, self.serve_file)
         self._settings = bridge.settings
         self._guard = guard
         self._limits = limits

@@ -18,8 +18,9 @@ from dragoman.bridge.envelope import (
     session_of_update,
 )
 from dragoman.bridge.registry import Announcements, ServedSession, SessionRegistry
+from dragoman.bridge.router.agent_request import AgentRequest
 from dragoman.bridge.router.logins import REDIRECT, PendingLogins
-from dragoman.bridge.router.questions import AgentRequest, Questions
+from dragoman.bridge.router.questions import Questions
 from dragoman.bridge.router.viewer_servers import MCP_MESSAGE
 from dragoman.bridge.supervisor import AgentFailure, AgentSupervisor
 from dragoman.wire import Malformed, Message, Oversized, parse

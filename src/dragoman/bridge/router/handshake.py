@@ -259,6 +259,7 @@ def describe_bridge(settings: Settings, spec: AgentSpec, access: ViewerAccess) -
         "agents": list_agents([spec] if is_scoped else settings.agents),
         "cwd": "" if is_scoped else settings.cwd,
         "readOnly": access.read_only,
+        "questionLinks": settings.store is None and not access.read_only,
     }
 
 

@@ -12,38 +12,32 @@ terminal, which has that id at the agent, by ours.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Delivery, Subscription, Viewer, ViewerRequest
+from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
 from dragoman.bridge.envelope import (
-    ELICIT,
     decode_fields,
     encode,
     fields_of,
     make_error,
     make_notification,
     make_result,
-    parse_list,
     rename_terminals,
     session_of,
     string_of,
     with_id,
 )
 from dragoman.bridge.registry import ServedSession
+from dragoman.bridge.router.agent_request import PERMISSION, AgentRequest, SettledBy
+from dragoman.bridge.router.answer_links import AnswerLinks
 from dragoman.bridge.router.viewer_servers import MCP_MESSAGE, ViewerServers
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentSupervisor
 from dragoman.bridge.translation import V2, answer_to_v1, question_for
 from dragoman.errors import ErrorCode
-from dragoman.protocol.permission_options import find_default
 from dragoman.wire import Malformed, Message, parse
-
-PERMISSION = "session/request_permission"
-QUESTIONS = frozenset({PERMISSION, ELICIT})
-
-SettledBy = Literal["viewer", "timeout", "cancel", "agent"]
 
 CREATE_TERMINAL = "terminal/create"
 
@@ -111,72 +105,6 @@ class Ownership:
         return is_foreign or viewer.terminal_names.get(session_id, {}).get(id_, own) != own
 
 
-class AgentRequest:
-    """One request of the agent, until it is answered."""
-
-    def __init__(
-        self,
-        agent_id: bytes,
-        method: str,
-        params: Raw,
-        line: bytes,
-        *,
-        session: ServedSession | None = None,
-        only: Viewer | None = None,
-    ) -> None:
-        self.agent_id = agent_id
-        self.method = method
-        self.params = params
-        self.line = line
-        self.session = session
-        self.only = only
-        """The viewer whose own request it is about, if it is about one."""
-        self.asked: dict[Viewer, bytes] = {}
-        """Viewers that were asked and have not answered, with the id that the request has there."""
-        self.refused_by: set[Viewer] = set()
-        """Viewers that answered with an error."""
-        self.timer: asyncio.TimerHandle | None = None
-        """Runs while no viewer is there that could answer."""
-        self.is_settled = False
-
-    @property
-    def is_question(self) -> bool:
-        """Whether a person is to answer it."""
-        return self.method in QUESTIONS
-
-    def refusal(self) -> bytes:
-        """Answer in place of a person: with the option that refuses."""
-        if self.method == ELICIT:
-            return make_result(self.agent_id, {"action": "decline"})
-        option = self._rejecting_option()
-        if option is None:
-            problem = "nobody was there to answer, and none of the options is a refusal"
-            return make_error(self.agent_id, ErrorCode.INTERNAL_ERROR, problem)
-        return make_result(self.agent_id, {"outcome": {"outcome": "selected", "optionId": option}})
-
-    def cancellation(self) -> bytes:
-        """Answer for a turn that was cancelled."""
-        if self.method == ELICIT:
-            return make_result(self.agent_id, {"action": "cancel"})
-        return make_result(self.agent_id, {"outcome": {"outcome": "cancelled"}})
-
-    def stop_timer(self) -> None:
-        """Wait no longer for a viewer to come."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
-
-    def subscription_of(self, viewer: Viewer) -> Subscription | None:
-        """Give a viewer's subscription to the session that it is about."""
-        return self.session.subscriptions.get(viewer) if self.session else None
-
-    def _rejecting_option(self) -> Raw | None:
-        options = [fields_of(each) for each in parse_list(fields_of(self.params).get("options"))]
-        named = [fields for fields in options if "optionId" in fields]
-        position = find_default([string_of(fields.get("kind")) for fields in named], "reject")
-        return None if position is None else named[position]["optionId"]
-
-
 class Questions:
     """All requests of the agent that are not answered."""
 
@@ -201,6 +129,7 @@ class Questions:
         self._activity: dict[tuple[Viewer, str], int] = {}
         """When each viewer last prompted a session: the latest is asked first."""
         self._prompts = 0
+        self.links = AnswerLinks(self, is_shared=node is not None)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -292,6 +221,14 @@ class Questions:
         request.refused_by.add(viewer)
         if not request.asked:
             self._settle(request, answer, "viewer")
+
+    def asked_of(self, viewer: Viewer, id_: bytes) -> AgentRequest | None:
+        """Give the open request that a viewer was asked under an id."""
+        return self._asked.get(viewer, {}).get(id_)
+
+    def answer_by_link(self, request: AgentRequest, outcome: dict[str, object]) -> None:
+        """Take the answer of a person who was given a link to one question; one that comes too late is dropped."""
+        self._settle(request, make_result(request.agent_id, {"outcome": outcome}), "link")
 
     def answered_badly(self, viewer: Viewer, id_: bytes, problem: str) -> None:
         """Settle a request whose answer cannot be read, as one that is too long."""
@@ -440,14 +377,14 @@ class Questions:
         """Answer the agent, and tell the viewers that were asked."""
         if request.is_settled:
             return
-        request.is_settled = True
+        request.settled_by = by
         request.stop_timer()
         self._open.pop(request, None)
         if answer is not None:
             if viewer is not None and not request.is_question:
                 answer = self._ownership.note_answer(request.method, request.params, answer, viewer)
             self._supervisor.write(answer)
-        result = None if answer is None else _outcome_of(answer)
+        result = request.result = None if answer is None else _outcome_of(answer)
         if viewer is not None and viewer.knows_extensions and request.is_question:
             _tell(request, viewer, viewer_id, result, "you")
         for other, id_ in request.asked.items():

@@ -23,6 +23,7 @@ from dragoman.bridge.registry import (
     SessionRegistry,
     SessionRestorer,
 )
+from dragoman.bridge.router.answer_links import LINK
 from dragoman.bridge.router.file_requests import FileRequests
 from dragoman.bridge.router.handshake import ViewerHandshakes
 from dragoman.bridge.router.inspection import WireInspector
@@ -135,6 +136,7 @@ class Router:
             "_dragoman/revert": self.files.revert,
             "_dragoman/inspect": self.inspector.answer,
             "_dragoman/search": self._search.search,
+            LINK: questions.links.make,
         }
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:

@@ -87,6 +87,16 @@ export class App {
     this.composer = null;
   }
 
+  /**
+   * Whether a link can be made that answers one question: the bridge can, and an option holds only once.
+   *
+   * @param {acp.PermissionOption[]} options
+   */
+  offersLinks(options) {
+    const canLink = !this.readOnly && Boolean(this.initialized?._meta?.dragoman?.questionLinks);
+    return canLink && options.some(({ kind }) => kind === "allow_once" || kind === "reject_once");
+  }
+
   get capabilities() {
     return this.initialized?.agentCapabilities ?? {};
   }

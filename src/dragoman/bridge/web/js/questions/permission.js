@@ -1,9 +1,9 @@
 /** The question whether a tool call may run: with the whole command or change, and a key for each answer. */
 
-import { relativePath } from "../conversation/content.js";
 import { closestTo, el, fill, icon } from "../page/dom.js";
 import { oneLine, visible } from "../text/safe.js";
-import { ToolContent } from "../conversation/tool_content.js";
+import { linkButton } from "./answer_link.js";
+import { detail } from "./proposal.js";
 
 // The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
 const REMEMBER = "dragoman/remember";
@@ -36,13 +36,14 @@ export class PermissionCard {
     const call = { ...known?.call, ...present(toolCall ?? {}) };
     const title = visible(call.title || "");
     this.words = `The agent asks: ${title || "may it run a tool"}?`;
-    this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly));
+    const link = app.offersLinks(options) && linkButton(app, session, question, call);
+    this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly), link);
     const heading = el("h2", { class: "question-title" }, icon("shield"), el("span", {}, title || "Run a tool"));
     this.element = el(
       "section",
       { class: "question permission", role: "alertdialog", "aria-label": this.words, tabindex: "-1" },
       heading,
-      detail(call, known, session.cwd),
+      detail(call, known?.terminals, session.cwd),
       this.#actions,
     );
     setTimeout(() => this.element.classList.add("armed"), ARMED_AFTER_MS);
@@ -75,6 +76,7 @@ export class PermissionCard {
     const name = this.#nameOf(result);
     /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
+      link: name ? `Answered by a link: ${name}` : "Answered by a link",
       viewer: name ? `Answered in another window: ${name}` : "Answered in another window",
       timeout: name ? `Nobody answered in time: ${name}` : "Nobody answered in time",
       cancel: "The turn was stopped, so this needs no answer any more",
@@ -160,58 +162,4 @@ function choicesOf(option) {
 /** @param {Record<string, any>} fields */
 function present(fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
-}
-
-/**
- * @param {Partial<page.Call>} call
- * @param {page.ToolItem | undefined} known
- * @param {string} cwd
- */
-function detail(call, known, cwd) {
-  const box = el("div", { class: "question-detail" });
-  const command = commandOf(call);
-  const content = new ToolContent(cwd, { exact: true });
-  const shows = content.update(call, known?.terminals);
-  if (command !== null && !saysCommand(call, command))
-    box.append(el("pre", { class: "question-command", tabindex: "0" }, shown(command)));
-  if (shows) box.append(content.element);
-  if (command === null && !shows && call.rawInput !== undefined) {
-    box.append(el("pre", { class: "question-command", tabindex: "0" }, shown(JSON.stringify(call.rawInput, null, 2))));
-  }
-  const places = (call.locations ?? []).map(({ path, line }) =>
-    el("span", { class: "chip", title: visible(path) }, visible(relativePath(path, cwd)) + (line ? `:${line}` : "")),
-  );
-  if (places.length) box.append(el("div", { class: "tool-places" }, places));
-  return box;
-}
-
-/** @param {Partial<page.Call>} call */
-function commandOf({ kind, rawInput }) {
-  if (kind !== "execute" || rawInput === null || typeof rawInput !== "object") return null;
-  const { command, args } = rawInput;
-  if (Array.isArray(command)) return command.join(" ");
-  if (typeof command !== "string") return null;
-  return Array.isArray(args) ? [command, ...args].join(" ") : command;
-}
-
-/**
- * Whether the content has the command, as it is or with hidden characters written out.
- *
- * @param {Partial<page.Call>} call
- * @param {string} command
- */
-function saysCommand({ content }, command) {
-  const texts = (content ?? []).flatMap((part) =>
-    part.type === "content" && part.content?.type === "text" ? [part.content.text] : [],
-  );
-  return texts.some((text) => text.includes(command) || text.includes(shown(command)));
-}
-
-/**
- * The text that a person agrees to: its lines as they are, with hidden characters written out.
- *
- * @param {string} text
- */
-function shown(text) {
-  return visible(text, { lines: true });
 }

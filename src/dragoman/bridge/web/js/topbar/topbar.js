@@ -2,6 +2,7 @@
 
 import { appearanceButton } from "./appearance.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
+import { Notifications } from "./notifications.js";
 import { Servers } from "./servers.js";
 import { oneLine, visible } from "../text/safe.js";
 
@@ -36,7 +37,7 @@ export class Topbar {
       () => app.show(app.state.view === "review" ? "conversation" : "review"),
       { "aria-pressed": "false" },
     );
-    right.append(this.#review, this.#inspector, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
+    right.append(this.#review, this.#inspector, new Notifications(app).element, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
     for (const name of ["session", "connection", "view", "agent", "auth"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();

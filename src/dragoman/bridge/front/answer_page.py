@@ -1,0 +1,56 @@
+"""`/answer`: a person who was given a link answers one question, once.
+
+GET   the page, which is the same for everybody: the code is in the fragment of the link, which browsers do not send
+POST  {code} → the question, or how it was settled
+POST  {code, option} → settles it
+
+The code is the only credential here, and it leads to no other address. A wrong one counts as a failed login.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+import msgspec
+
+from dragoman.bridge import Bridge
+from dragoman.bridge.front.exchange import Exchange, HttpError, decode_form
+from dragoman.bridge.front.limits import RequestLimits
+from dragoman.bridge.guard import Guard
+
+ANSWER_PATH = "/answer"
+
+SendPage = Callable[[Exchange, str], Awaitable[None]]
+
+_UNKNOWN = "no question belongs to this link: it is not whole, or the bridge was started again since; ask for another"
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    code: str
+    option: str | None = None
+
+
+class AnswerPage:
+    """Serves the page of one question, and takes its answer."""
+
+    def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits, send_page: SendPage) -> None:
+        self._bridge = bridge
+        self._guard = guard
+        self._limits = limits
+        self._send_page = send_page
+
+    async def serve(self, exchange: Exchange) -> None:
+        """Answer one request; raises HttpError."""
+        exchange.allow("GET", "HEAD", "POST")
+        if exchange.method != "POST":
+            await self._send_page(exchange, "answer.html")
+            return
+        body = await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
+        form = decode_form(body, _Answer)
+        if self._bridge.show_question(form.code) is None:
+            refusal = self._guard.refuse_login(exchange.scope)
+            if refusal.status == HTTPStatus.UNAUTHORIZED:
+                raise HttpError(404, _UNKNOWN)
+            raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
+        if form.option is not None and not self._bridge.answer_question(form.code, form.option):
+            raise HttpError(400, "this link does not offer that option; choose one that it shows")
+        await exchange.reply_json(200, self._bridge.show_question(form.code))

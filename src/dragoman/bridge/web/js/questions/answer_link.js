@@ -1,0 +1,39 @@
+/** The way to have one question answered elsewhere, as on a phone: a link that is good for this question alone. */
+
+import { explain } from "../connection/failure.js";
+import { iconButton } from "../page/dom.js";
+import { showLink } from "../sidebar/copying.js";
+
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ * @param {page.PermissionQuestion} question
+ * @param {Partial<page.Call>} call what the question is about, as it is shown here
+ */
+export function linkButton(app, session, question, call) {
+  const { title, name } = app.initialized?.agentInfo ?? {};
+  const shown = { call, cwd: session.cwd, title: session.title ?? "", agent: title || name || "" };
+  return iconButton("link", "Link to answer this elsewhere", () => makeLink(app, session, question, shown), { class: "question-link" });
+}
+
+/**
+ * @param {page.App} app
+ * @param {page.Session} session
+ * @param {page.PermissionQuestion} question
+ * @param {bridge.ShownQuestion} shown
+ */
+async function makeLink(app, session, question, shown) {
+  try {
+    const params = { sessionId: session.id, requestId: question.id, shown };
+    const { path, expires } = await app.connection.request("_dragoman/question/link", params);
+    const until = new Date(expires).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    await showLink(app, {
+      title: "Answer elsewhere",
+      words: `Whoever opens this link sees what is asked here, and can answer it once, until ${until}. It gives no other access: open it on your phone, or send it to somebody whom you would let decide.`,
+      link: new URL(path, document.baseURI).href,
+      copied: "The link was copied.",
+    });
+  } catch (error) {
+    app.toast(explain(error), "error");
+  }
+}
