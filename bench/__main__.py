@@ -21,6 +21,7 @@ from bench import (
     mcp,
     memory,
     message,
+    nodes,
     progress,
     replay,
     roundtrip,
@@ -56,6 +57,7 @@ MEASURES = (
     *bridge_load.MEASURES,
     *versions.MEASURES,
     *store.MEASURES,
+    *nodes.MEASURES,
     *tap.MEASURES,
 )
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.bridge.delivery.database_journal import DatabaseJournal, JournalState, SharedTables, read_part
 from dragoman.bridge.delivery.journal import Journal, make_header
-from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal
+from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal, StoredJournals
 from dragoman.bridge.delivery.runs import MessageRun, TailBudget
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
@@ -28,7 +28,7 @@ class DatabaseJournalStore:
     """Makes journals in a database, and finds those of earlier runs and of other nodes. See `JournalStore`."""
 
     def __init__(self, tables: SharedTables, budget: TailBudget) -> None:
-        self.stored: dict[str, StoredJournal] = {}
+        self.stored = StoredJournals()
         self.is_shared = True
         self.budget = budget
         self.tables = tables
@@ -41,7 +41,7 @@ class DatabaseJournalStore:
         await self.tables.replays.sweep(_REPLAYS_KEPT_S)
         await self.tables.journals.sweep(UNPROMPTED_KEPT_S)
         found = await self.tables.journals.scan()
-        self.stored = {each.header.id: _stored(each) for each in found if each.header.id not in owned}
+        self.stored = StoredJournals(_stored(each) for each in found if each.header.id not in owned)
 
     def create(self, session_id: str, cwd: str, directories: list[str]) -> DatabaseJournal:
         return self._add(DatabaseJournal(self.tables, make_header(session_id, cwd, directories), self.budget))

@@ -17,7 +17,7 @@ import msgspec
 from dragoman.bridge.delivery.file_journal import FileJournal, delete_files
 from dragoman.bridge.delivery.journal import EarlierRun, Journal, make_header, renew_header
 from dragoman.bridge.delivery.journal_file import INDEX_BYTES, JournalFile, JournalPart
-from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal
+from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal, StoredJournals
 from dragoman.bridge.delivery.runs import MessageRun, TailBudget
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
@@ -48,7 +48,7 @@ class FileJournalStore:
     """Makes journals in files, and finds those of earlier runs. See `JournalStore`."""
 
     def __init__(self, disk: Disk, directory: Path, budget: TailBudget) -> None:
-        self.stored: dict[str, StoredJournal] = {}
+        self.stored = StoredJournals()
         """Journals that nobody has opened in this run, by session."""
         self.is_shared = False
         self._disk = disk
@@ -116,9 +116,9 @@ class FileJournalStore:
         name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARACTERS]
         return self._directory / f"{name}.jsonl"
 
-    def _scan(self) -> dict[str, StoredJournal]:
+    def _scan(self) -> StoredJournals:
         make_directories(self._disk, self._directory)
-        found: dict[str, StoredJournal] = {}
+        found: list[StoredJournal] = []
         oldest_ms = now_ms() - int(1000 * UNPROMPTED_KEPT_S)
         for path in self._directory.glob("*.jsonl"):
             with suppress(OSError, SessionUnreadable):
@@ -126,14 +126,14 @@ class FileJournalStore:
                 if stored is None or self.path_of(stored.header.id) != path:
                     continue
                 if stored.prompted or stored.updated_ms >= oldest_ms:
-                    found[stored.header.id] = stored
+                    found.append(stored)
                 else:
                     path.unlink()
         for pattern in ("*.new", "*.version1.jsonl"):
             for left in self._directory.glob(pattern):
                 with suppress(OSError):
                     left.unlink()
-        return found
+        return StoredJournals(found)
 
 
 def _in_file(journal: Journal) -> FileJournal:

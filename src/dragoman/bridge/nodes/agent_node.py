@@ -28,6 +28,7 @@ from dragoman.bridge.nodes.relay import ViewerRelay, give_up_unseen
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
 from dragoman.bridge.nodes.replica import ReplicaJournal
 from dragoman.bridge.registry import Announcements, ServedSession, SessionRegistry
+from dragoman.bridge.registry.session_updates import from_iso
 from dragoman.bridge.router import Router
 from dragoman.bridge.settings import ViewerLimits
 from dragoman.bridge.supervisor import AgentSupervisor
@@ -277,7 +278,7 @@ class AgentNode:
         stored = StoredJournal(
             header=_decode_header(message.header),
             title=described.get("title"),
-            updated_ms=self._node.node.now_ms(),
+            updated_ms=from_iso(described["updatedAt"]),
             prompted=message.is_prompted,
             described=described,
         )

@@ -6,22 +6,25 @@ which node owns a session; a session of another node would be one whose journal 
 """
 
 import asyncio
+import heapq
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
 from dragoman.bridge.delivery import Delivery, Journal, StoredJournal, Viewer
 from dragoman.bridge.envelope import make_notification
-from dragoman.bridge.registry.labels import SessionLabels, describe_label
+from dragoman.bridge.registry.labels import SessionLabel, SessionLabels, describe_label
 from dragoman.bridge.registry.session import ServedSession
 from dragoman.bridge.registry.session_updates import to_iso
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.registry.subagents import Subagents
 from dragoman.bridge.supervisor import AgentFailure, AgentSupervisor
 from dragoman.errors import ErrorCode
+from dragoman.store import is_same_directory
 
 MAX_EARLY_LINES = 1_000
 MAX_EARLY_BYTES = 1024 * 1024
@@ -148,6 +151,13 @@ class SessionQuestions(Protocol):
     def viewer_joined(self, session: ServedSession, viewer: Viewer) -> None:
         """Ask a viewer the open questions of a session."""
         ...
+
+
+class ListEntry(NamedTuple):
+    """A session of a list, and its place there: its time and its id."""
+
+    place: tuple[int, str]
+    session: ServedSession | StoredJournal
 
 
 class SessionRegistry:
@@ -315,6 +325,37 @@ class SessionRegistry:
         found += [self._describe_stored(stored) for stored in self._journals.stored.values() if stored.prompted]
         seen = found if viewer is None else [session for session in found if viewer.sees(session["sessionId"])]
         return sorted(seen, key=lambda session: session["updatedAt"], reverse=True)
+
+    def newest(self, viewer: Viewer, cwd: str | None, before: tuple[int, str] | None) -> Iterator[ListEntry]:
+        """Give the sessions of `describe` one by one, the latest first, of a directory and behind a place."""
+        open_ones = sorted(
+            (
+                ((session.journal.updated_ms, session.id), session)
+                for session in self.sessions.values()
+                if (session.info.prompted or session.subscriptions)
+                and (cwd is None or is_same_directory(session.cwd, cwd))
+            ),
+            key=itemgetter(0),
+            reverse=True,
+        )
+        here = (ListEntry(place, session) for place, session in open_ones if before is None or place < before)
+        there = (
+            ListEntry((stored.updated_ms, stored.header.id), stored)
+            for stored in self._journals.stored.newest(cwd, before)
+        )
+        for listed in heapq.merge(here, there, key=lambda each: each.place, reverse=True):
+            if viewer.sees(listed.place[1]):
+                yield listed
+
+    def label_of(self, listed: ListEntry) -> SessionLabel:
+        """Return the label of a session of a list: that of a new subagent is known before it is written."""
+        of = listed.session
+        return self.labels.of(of.header.id) if isinstance(of, StoredJournal) else of.info.label
+
+    def describe_listed(self, listed: ListEntry) -> dict[str, Any]:
+        """Give the params of `_dragoman/session` for a session of a list."""
+        of = listed.session
+        return self._describe_stored(of) if isinstance(of, StoredJournal) else of.describe()
 
     def announce_stored(self, stored: StoredJournal) -> None:
         """Tell viewers of a session that is not open here."""

@@ -69,3 +69,8 @@ def keyed(key: str | None) -> dict[str, str]:
 def to_iso(time_ms: int) -> str:
     """Write a time as ACP has it."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def from_iso(text: str) -> int:
+    """Read such a time."""
+    return round(1000 * datetime.fromisoformat(text).timestamp())

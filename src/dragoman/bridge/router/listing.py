@@ -3,10 +3,13 @@
 A title that a person gave through the bridge stands in place of the agent's. Which sessions are archived says the agent
 if it can archive, and the labels follow it; else the labels say it, and the bridge leaves out the sessions that a
 viewer did not ask for. A page of the agent's list may become short or empty by that; `nextCursor` still leads on.
+Pages of sessions that have journals are full, and each costs the same however many there are.
 """
 
+import base64
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Delivery, ViewerRequest
@@ -14,7 +17,7 @@ from dragoman.bridge.envelope import decode_fields, encode, fields_of, parse_lis
 from dragoman.bridge.registry import SessionLabels, SessionRegistry, SessionRestorer
 from dragoman.bridge.supervisor import AgentSupervisor
 from dragoman.errors import ErrorCode
-from dragoman.store import is_same_directory
+from dragoman.store import PAGE_SESSIONS
 from dragoman.wire import Message
 
 _MAX_PAGES = 1_000
@@ -63,7 +66,7 @@ class SessionListing:
         elif support.list and not self._is_shared and not request.viewer.is_scoped:
             self._list_of_agent(request, params, wanted)
         else:
-            self._list_journals(request, string_of(params.get("cwd")), wanted)
+            self._list_journals(request, params, wanted)
 
     def describe(self, request: ViewerRequest) -> None:
         """Answer `_dragoman/sessions`."""
@@ -132,13 +135,47 @@ class SessionListing:
             if is_archived != self._labels.of(session_id).archived:
                 await self._registry.change_label(session_id, archived=is_archived)
 
-    def _list_journals(self, request: ViewerRequest, cwd: str | None, wanted: str) -> None:
-        sessions = [
-            {**{key: session[key] for key in _LISTED}, "archived": session.get("archived", False)}
-            for session in self._registry.describe(request.viewer)
-            if "parent" not in session and (cwd is None or is_same_directory(session["cwd"], cwd))
-        ]
-        request.answer({"sessions": [each for each in sessions if _fits(wanted, archived=each["archived"])]})
+    def _list_journals(self, request: ViewerRequest, params: dict[str, Raw], wanted: str) -> None:
+        cwd, cursor = string_of(params.get("cwd")), string_of(params.get("cursor"))
+        before = None if cursor is None else _read_cursor(cursor, cwd, wanted)
+        if cursor is not None and before is None:
+            problem = "that is no cursor of this list; begin without one"
+            request.refuse(ErrorCode.INVALID_PARAMS, {"path": "params.cursor", "problem": problem})
+            return
+        sessions: list[dict[str, Any]] = []
+        last: tuple[int, str] | None = None
+        for listed in self._registry.newest(request.viewer, cwd, before):
+            label = self._registry.label_of(listed)
+            if label.parent is not None or not _fits(wanted, archived=label.archived):
+                continue
+            if last is not None and len(sessions) == PAGE_SESSIONS:
+                request.answer({"sessions": sessions, "nextCursor": _make_cursor(last, cwd, wanted)})
+                return
+            described = self._registry.describe_listed(listed)
+            sessions.append({**{key: described[key] for key in _LISTED}, "archived": label.archived})
+            last = listed.place
+        request.answer({"sessions": sessions})
+
+
+class _ListCursor(msgspec.Struct, frozen=True, array_like=True):
+    """The last session that was shown, and the list that it is of."""
+
+    place: tuple[int, str]
+    cwd: str | None
+    wanted: str
+
+
+def _make_cursor(place: tuple[int, str], cwd: str | None, wanted: str) -> str:
+    return base64.urlsafe_b64encode(encode(_ListCursor(place, cwd, wanted))).decode()
+
+
+def _read_cursor(cursor: str, cwd: str | None, wanted: str) -> tuple[int, str] | None:
+    """Return the place that a cursor names; None for one of another list, or for anything else."""
+    try:
+        read = msgspec.json.decode(base64.b64decode(cursor, altchars=b"-_", validate=True), type=_ListCursor)
+    except (ValueError, msgspec.DecodeError):
+        return None
+    return read.place if (read.cwd, read.wanted) == (cwd, wanted) else None
 
 
 def _fits(wanted: str, *, archived: bool) -> bool:
