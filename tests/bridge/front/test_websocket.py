@@ -57,6 +57,12 @@ async def test_binary_frames_are_ignored_and_broken_text_is_answered(served):
     assert answer["error"]["code"] == -32700
 
 
+async def test_the_address_for_panels_takes_the_lines_of_a_pipe_as_binary_frames(served):
+    async with dial(served, "/message") as socket:
+        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 0, **INITIALIZE}).encode() + b"\n")
+        assert json.loads(await asyncio.wait_for(socket.recv(), PATIENCE_S))["result"]["protocolVersion"] == 1
+
+
 async def test_line_breaks_are_white_space_between_words_and_an_error_within_them(served):
     async with dial(served) as socket:
         await call(socket, **INITIALIZE)

@@ -288,6 +288,24 @@ def test_a_page_of_another_port_cannot_ride_on_the_cookie(guard, cookie, site):
     assert status_of(guard.admit(ask(cookie=cookie, sec_fetch_site=site))) == 403
 
 
+def test_a_panel_of_an_allowed_origin_uses_the_cookie_at_its_address_alone(token):
+    """marimo's panel connects from another port of the host, with the cookie as its only credential."""
+    marimo, other = f"http://127.0.0.1:{PORT + 1}", f"http://127.0.0.1:{PORT + 2}"
+    guard = make_guard(token, allow_origins=[marimo])
+    cookie = cookie_of(guard.redeem_code(guard.new_link_code()))
+
+    def connect(origin, *, site="same-site", for_panel=True, **headers):
+        scope = ask_websocket(origin=origin, sec_fetch_site=site, **headers)
+        return guard.admit(scope, for_panel=for_panel)
+
+    assert connect(marimo, cookie=cookie) == Grant("owner", "cookie")
+    assert status_of(connect(marimo, cookie=cookie, for_panel=False)) == 403
+    assert status_of(connect(marimo, cookie=cookie, site="cross-site")) == 403
+    assert status_of(connect(other, cookie=cookie)) == 403
+    assert status_of(connect(None, cookie=cookie)) == 403
+    assert status_of(connect(marimo)) == 401
+
+
 def test_a_wrong_token_is_not_made_good_by_a_cookie(guard, cookie):
     scope = ask("POST", origin=ORIGIN, cookie=cookie, authorization="Bearer wrong")
     assert status_of(guard.admit(scope)) == 401

@@ -1,4 +1,8 @@
-"""`/acp` over a WebSocket: one message a text frame, both ways."""
+"""`/acp` over a WebSocket: one message a text frame, both ways.
+
+`PANEL_PATH` is the same for the panel of marimo, which sends the lines of a pipe as binary frames, and connects to a
+fixed address without a header: its credential is the cookie of the page at the same host.
+"""
 
 import asyncio
 from itertools import chain
@@ -9,6 +13,8 @@ from dragoman.bridge.front.acp_http import CONNECTION_ID, Affinity
 from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
 from dragoman.bridge.front.exchange import race
 from dragoman.bridge.guard import Guard
+
+PANEL_PATH = "/message"
 
 GOING_AWAY = 1001
 TOO_BIG = 1009
@@ -32,11 +38,14 @@ _LONG = Struct("!BBQ").pack
 class ViewerSocket:
     """Carries one viewer over one WebSocket, no faster than the viewer reads."""
 
-    def __init__(self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int) -> None:
+    def __init__(
+        self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int, *, takes_bytes: bool = False
+    ) -> None:
         self._receive = receive
         self._send = send
         self._viewer = viewer
         self._max_message_bytes = max_message_bytes
+        self._takes_bytes = takes_bytes
         self._is_writing = False
         self._can_send_frames = False
 
@@ -70,6 +79,8 @@ class ViewerSocket:
     async def _read(self) -> None:
         while (message := await self._receive())["type"] == "websocket.receive":
             text = message.get("text")
+            if text is None and self._takes_bytes:
+                text = message.get("bytes", b"").decode(errors="replace")
             if text is None:
                 continue  # the proposal says that binary frames are ignored
             line = text.translate(_ONE_LINE).encode() if "\n" in text or "\r" in text else text.encode()

@@ -26,7 +26,7 @@ from urllib.parse import quote
 from dragoman.bridge import Bridge, ServedAgent
 from dragoman.bridge.figures import write_prometheus
 from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers, access_of
-from dragoman.bridge.front.acp_socket import ViewerSocket
+from dragoman.bridge.front.acp_socket import PANEL_PATH, ViewerSocket
 from dragoman.bridge.front.answer_page import ANSWER_PATH
 from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
 from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
@@ -201,12 +201,13 @@ class Application:
 
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
-        grant = self._guard.admit(scope)
+        is_panel = route(scope) == PANEL_PATH
+        grant = self._guard.admit(scope, for_panel=is_panel)
         if isinstance(grant, AccessDenial):
             await refuse_upgrade(scope, send, _refused(grant))
             return
         note_credential(scope)
-        agent = self._find_agent(route(scope))
+        agent = self._bridge.agent() if is_panel else self._find_agent(route(scope))
         if agent is None:
             await refuse_upgrade(scope, send, HttpError(404, "there is no agent at this address; the first is at /acp"))
             return
@@ -220,7 +221,7 @@ class Application:
             return
         over = self._pages.shares.watch(grant.share)
         try:
-            socket = ViewerSocket(receive, send, viewer, self.max_message_bytes)
+            socket = ViewerSocket(receive, send, viewer, self.max_message_bytes, takes_bytes=is_panel)
             await socket.accept(scope, self._guard, self._affinity)
             await socket.run(self.stopping)
         finally:

@@ -7,7 +7,8 @@ A request is checked in this order, before it reaches anything and before any up
 3. Origin, if there is one, is on an exact list. A foreign page, and `null`, is refused here.
 4. No token is in the query.
 5. There is a valid credential. An explicit one counts before a cookie, which a browser adds by itself: a cookie can
-   change something only if Origin, too, says that our own page sent the request.
+   change something only if Origin, too, says that our own page sent the request. At one address, a WebSocket for
+   panels of other pages, the page of an allowed origin may use the cookie; it has it only on the same host.
 
 The ids of connections and sessions are not credentials.
 """
@@ -42,6 +43,9 @@ _QUERY_NAMES = frozenset({"token", "access_token", "auth_token", "auth", "author
 
 _OWN_SITES = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for requests that no other page made."""
+
+_PANEL_SITES = _OWN_SITES | {"same-site"}
+"""The same with pages at other ports of this host: Origin says which of them are allowed."""
 
 _log = logging.getLogger("dragoman.bridge.guard")
 
@@ -119,13 +123,14 @@ class Guard:
         self._anonymous = RateLimiter(policy.anonymous)
         self._admitted = RateLimiter(policy.admitted)
 
-    def admit(self, scope: Scope) -> Grant | AccessDenial:
-        """Return the grant of a request, or why it is denied."""
+    def admit(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
+        """Return the grant of a request, or why it is denied; `for_panel`: allowed origins may use the cookie."""
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return _logged(request, scope)
         denial = self._check_address(request)
-        answer = self._check_credentials(request) if denial is None else denial
+        sites = _PANEL_SITES if for_panel else _OWN_SITES
+        answer = self._check_credentials(request, sites) if denial is None else denial
         limiter = self._admitted if isinstance(answer, Grant) else self._anonymous
         answer = _limited(limiter, request.peer) or answer
         return answer if isinstance(answer, Grant) else _logged(answer, scope)
@@ -221,14 +226,14 @@ class Guard:
             )
         return None
 
-    def _check_credentials(self, request: GuardedRequest) -> Grant | AccessDenial:
+    def _check_credentials(self, request: GuardedRequest, sites: frozenset[str]) -> Grant | AccessDenial:
         if request.authorization is not None:
             return self._check_bearer(request, request.authorization)
         tokens = [word.removeprefix(TOKEN_PREFIX) for word in request.subprotocols if word.startswith(TOKEN_PREFIX)]
         if tokens:
             return self._check_subprotocol(request, tokens)
         if self._cookies.has_any(request.cookie):
-            return self._check_cookie(request)
+            return self._check_cookie(request, sites)
         return deny_unauthorized(
             "there is no credential: open the link that `dragoman serve` printed, or send the token as "
             "`Authorization: Bearer`"
@@ -247,7 +252,7 @@ class Guard:
             return Grant("owner", "subprotocol")
         return self._failed(request, "the token in the subprotocol is not this bridge's")
 
-    def _check_cookie(self, request: GuardedRequest) -> Grant | AccessDenial:
+    def _check_cookie(self, request: GuardedRequest, sites: frozenset[str]) -> Grant | AccessDenial:
         grant = self._read_cookie(request)
         if grant is None:
             return self._failed(
@@ -255,7 +260,7 @@ class Guard:
                 "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs, or ask "
                 "the owner who shared a session with you",
             )
-        if request.fetch_site is not None and request.fetch_site.lower() not in _OWN_SITES:
+        if request.fetch_site is not None and request.fetch_site.lower() not in sites:
             return AccessDenial(
                 403, "another page sent this request, and only the bridge's own page may use its cookie"
             )
