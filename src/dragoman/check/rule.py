@@ -13,6 +13,8 @@ Version = Literal[1, 2]
 """A version of the protocol; version 2 is a draft."""
 
 VERSIONS: tuple[Version, ...] = (1, 2)
+V1: tuple[Version, ...] = (1,)
+V2: tuple[Version, ...] = (2,)
 
 SITE = "https://agentclientprotocol.com"
 

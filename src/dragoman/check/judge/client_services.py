@@ -8,7 +8,7 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import SeenMessage, is_absolute, may_be_same_path, number, offered, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession, SeenTerminal
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 TERMINAL_USES = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
@@ -22,7 +22,7 @@ class FileObserver(Observer):
     """Judges the file system methods."""
 
     area: ClassVar[str] = "FS"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -108,7 +108,7 @@ class TerminalObserver(Observer):
     """Judges the terminal methods."""
 
     area: ClassVar[str] = "TERM"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)

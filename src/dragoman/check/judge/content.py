@@ -1,14 +1,12 @@
 """Watches content blocks, slash commands, and elicitation: forms and URLs for users."""
 
-import binascii
 import re
-from base64 import b64decode
 from collections.abc import Iterable
 from typing import ClassVar, cast
 from urllib.parse import urlsplit
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text, texts
+from dragoman.check.judge.message import Json, Object, SeenMessage, is_base64, offered, part, parts, text, texts
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.errors import ErrorCode
 
@@ -61,7 +59,7 @@ class ContentObserver(Observer):
         if data is not None and kind in ("image", "audio", "resource"):
             self.judge(
                 f"ACP-CONTENT-{tens}2",
-                _is_base64(data),
+                is_base64(data),
                 f"the data of a block of type {kind} is not base64",
                 message.entry,
             )
@@ -73,14 +71,6 @@ class ContentObserver(Observer):
                 f"the uri of a block of type {kind} is {uri!r}; expected one with a scheme",
                 message.entry,
             )
-
-
-def _is_base64(data: str) -> bool:
-    try:
-        b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
 
 
 class CommandObserver(Observer):

@@ -1,6 +1,8 @@
 """One line of a conversation, read without trust: a message with its flaws, or noise; and access to its fields."""
 
+import binascii
 import posixpath
+from base64 import b64decode
 from typing import Any, Literal, cast
 
 import msgspec
@@ -167,6 +169,21 @@ def offered(capabilities: Object, path: str) -> bool:
         capabilities = part(capabilities, each)
     value = capabilities.get(name)
     return value is not None and value is not False
+
+
+def find_asked(answer: SeenMessage) -> tuple[SeenMessage, str] | None:
+    """Return the request of an answer with the id of the session that it names, if it names one."""
+    session_id = text(answer.request.params, "sessionId") if answer.request is not None else None
+    return None if answer.request is None or session_id is None else (answer.request, session_id)
+
+
+def is_base64(data: str) -> bool:
+    """Tell whether a text is base64."""
+    try:
+        b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
 
 
 def is_absolute(path: str) -> bool:

@@ -79,6 +79,14 @@ class Observer:
         if not ok:
             self._sink.record_breach(rule, detail, entries)
 
+    def judge_offer(self, rule: str, capability: str, request: SeenMessage, detail: str = "") -> None:
+        """Judge a request that needs a capability of the agent, once initialize was answered."""
+        initialized = self.agreement.initialized
+        if initialized is None:
+            return
+        detail = detail or f"{request.method} was called, which the agent did not advertise"
+        self.judge(rule, self.agreement.agent_offers(capability), detail, initialized.entry, request.entry)
+
     def see_noise(self, noise: Any) -> None:
         """See a line that is no message."""
 

@@ -12,7 +12,7 @@ from dragoman.check.judge.foreign_names import V1_UPDATES
 from dragoman.check.judge.message import Json, Object, SeenMessage, text
 from dragoman.check.judge.observer import Observer, watch
 from dragoman.check.judge.rpc import extension_rule
-from dragoman.check.rule import Version
+from dragoman.check.rule import V2, Version
 
 UPDATES = frozenset(
     {
@@ -96,7 +96,7 @@ class OpenValueObserver(Observer):
     """Judges values of open lists."""
 
     area: ClassVar[str] = "EXT"
-    versions: ClassVar[tuple[Version, ...]] = (2,)
+    versions: ClassVar[tuple[Version, ...]] = V2
 
     @watch("update", "request", "result")
     def see(self, message: SeenMessage) -> None:

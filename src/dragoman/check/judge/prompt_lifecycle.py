@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import ENDED, Foreground, list_background
-from dragoman.check.judge.message import SeenMessage, items, part, parts, text
+from dragoman.check.judge.message import SeenMessage, find_asked, items, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
-from dragoman.check.rule import Version
+from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
 
-V2: tuple[Version, ...] = (2,)
 HELD_UP_S = 0.15
 """A permission request that is open this long, without any other message of the agent, holds up its work."""
 SESSION_METHODS = ("session/prompt", "session/resume", "session/set_config_option")
@@ -96,9 +95,11 @@ class AcceptanceObserver(Observer):
 
     @watch(*(f"error {method}" for method in SESSION_METHODS))
     def see_stranger(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None or not session_id.startswith(INVENTED) or not request.fits:
+        asked = find_asked(message)
+        if asked is None:
+            return
+        request, session_id = asked
+        if not session_id.startswith(INVENTED) or not request.fits:
             return
         if message.code in (ErrorCode.METHOD_NOT_FOUND, ErrorCode.AUTH_REQUIRED):
             return

@@ -9,11 +9,11 @@ there for seconds.
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import SeenMessage, part, parts, text
+from dragoman.check.judge.message import SeenMessage, find_asked, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 BASELINE_CONTENT = frozenset({"text", "resource_link"})
@@ -86,10 +86,10 @@ class PromptObserver(Observer):
 
     @watch("answer session/prompt", "answer session/set_mode", "answer session/set_config_option")
     def see_stranger(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None or self.agreement.initialized is None:
+        asked = find_asked(message)
+        if asked is None or self.agreement.initialized is None:
             return
+        request, session_id = asked
         if session_id not in self.state.sessions:
             self.judge(
                 "ACP-PROMPT-002",
@@ -232,7 +232,7 @@ class CancelObserver(Observer):
     """Judges how turns end that were cancelled."""
 
     area: ClassVar[str] = "CANCEL"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     @watch("answer session/prompt")
     def see_end(self, message: SeenMessage) -> None:

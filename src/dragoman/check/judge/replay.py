@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import WRITERS, SeenText
-from dragoman.check.judge.message import Object, SeenMessage, may_be_same_path, part, text
+from dragoman.check.judge.message import Object, SeenMessage, find_asked, may_be_same_path, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
 from dragoman.check.judge.session_load import Replay, judge_order, judge_sides, judge_whole
-from dragoman.check.judge.session_setup import judge_reopening
-from dragoman.check.rule import Version
+from dragoman.check.judge.session_setup import judge_invented, judge_reopening
+from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
 
 HISTORY = frozenset({*WRITERS, "tool_call_update", "tool_call_content_chunk", "plan_update"})
@@ -52,7 +52,7 @@ class ReplayObserver(Observer):
     """Judges session/resume."""
 
     area: ClassVar[str] = "RESUME"
-    versions: ClassVar[tuple[Version, ...]] = (2,)
+    versions: ClassVar[tuple[Version, ...]] = V2
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -74,14 +74,12 @@ class ReplayObserver(Observer):
                     f"the session is of {past.cwd!r}, and is resumed in {cwd!r}",
                     message.entry,
                 )
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-RESUME-101",
-                self.agreement.agent_offers("sessionCapabilities.resume"),
-                "session/resume was called, and the agent advertises no sessions",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer(
+            "ACP-RESUME-101",
+            "sessionCapabilities.resume",
+            message,
+            "session/resume was called, and the agent advertises no sessions",
+        )
 
     @watch("request session/prompt")
     def see_going_on(self, message: SeenMessage) -> None:
@@ -107,26 +105,20 @@ class ReplayObserver(Observer):
 
     @watch("answer session/resume")
     def see_resumed(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         resume = self._resumes.pop(session_id, None) or _Resume()
-        asked = part(request.params, "replayFrom")
+        replay_from = part(request.params, "replayFrom")
         if session_id.startswith(INVENTED):
-            self.judge(
-                "ACP-RESUME-002",
-                message.kind == "error",
-                "session/resume of a session that never was succeeded; expected an error",
-                request.entry,
-                message.entry,
-            )
+            judge_invented(self, "ACP-RESUME-002", request, message)
             return
-        if asked and text(asked, "type") != "start" and message.code != ErrorCode.AUTH_REQUIRED:
+        if replay_from and text(replay_from, "type") != "start" and message.code != ErrorCode.AUTH_REQUIRED:
             self.judge(
                 "ACP-RESUME-005",
                 message.code == ErrorCode.INVALID_PARAMS,
-                f"session/resume with replayFrom {asked} was answered with {message.code or 'a result'}; "
+                f"session/resume with replayFrom {replay_from} was answered with {message.code or 'a result'}; "
                 "expected -32602",
                 request.entry,
                 message.entry,
@@ -134,7 +126,7 @@ class ReplayObserver(Observer):
             return
         judge_reopening(self, "ACP-RESUME-003", "sessionCapabilities.resume", message)
         if message.kind == "result":
-            self._judge_result(session_id, resume, message, is_replayed=bool(asked))
+            self._judge_result(session_id, resume, message, is_replayed=bool(replay_from))
 
     def _judge_result(self, session_id: str, resume: _Resume, answer: SeenMessage, *, is_replayed: bool) -> None:
         request = answer.request

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, is_absolute, may_be_same_path, parts, text
+from dragoman.check.judge.message import Object, SeenMessage, find_asked, is_absolute, may_be_same_path, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 EXCUSES = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND})
@@ -30,14 +30,7 @@ class ListObserver(Observer):
     @watch("request session/list")
     def see_list(self, message: SeenMessage) -> None:
         cursor, cwd = text(message.params, "cursor"), text(message.params, "cwd")
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-LIST-101",
-                self.agreement.agent_offers("sessionCapabilities.list"),
-                "session/list was called, which the agent did not advertise",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer("ACP-LIST-101", "sessionCapabilities.list", message)
         if cursor is not None:
             self.judge(
                 "ACP-LIST-102",
@@ -172,11 +165,25 @@ def _is_time(value: str) -> bool:
     return "T" in value or len(value) == len("2025-10-29")
 
 
+def judge_prompt_of_closed(
+    observer: Observer, closed: ConversationEntry, request: SeenMessage, answer: SeenMessage
+) -> None:
+    """Judge the answer to a prompt for a session that was closed before."""
+    observer.judge(
+        "ACP-CLOSE-003",
+        answer.kind == "error",
+        "a prompt for a closed session was taken; expected an error",
+        closed,
+        request.entry,
+        answer.entry,
+    )
+
+
 class CloseObserver(Observer):
     """Judges session/close."""
 
     area: ClassVar[str] = "CLOSE"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -192,14 +199,7 @@ class CloseObserver(Observer):
         session = self.state.session(message)
         if session is not None and session.running():
             self._cut[session.id] = session.running()
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-CLOSE-101",
-                self.agreement.agent_offers("sessionCapabilities.close"),
-                "session/close was called, which the agent did not advertise",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer("ACP-CLOSE-101", "sessionCapabilities.close", message)
 
     @watch("result session/close")
     def see_closed(self, message: SeenMessage) -> None:
@@ -208,10 +208,10 @@ class CloseObserver(Observer):
 
     @watch("answer session/prompt")
     def see_prompt_end(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         closed = self._done.get(session_id)
         turns = [turn for turn in self._cut.get(session_id, ()) if turn.prompt is request]
         if turns:
@@ -227,14 +227,7 @@ class CloseObserver(Observer):
                     message.entry,
                 )
         elif closed is not None and closed.n < request.entry.n:
-            self.judge(
-                "ACP-CLOSE-003",
-                message.kind == "error",
-                "a prompt for a closed session was taken; expected an error",
-                closed,
-                request.entry,
-                message.entry,
-            )
+            judge_prompt_of_closed(self, closed, request, message)
 
     @watch("event waited")
     def see_waited(self, message: SeenMessage) -> None:
@@ -273,10 +266,10 @@ class CloseObserver(Observer):
 
     @watch("answer session/load", "answer session/resume")
     def see_reopened(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None or self.agreement.initialized is None:
+        asked = find_asked(message)
+        if asked is None or self.agreement.initialized is None:
             return
+        request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
         capability = "loadSession" if request.method == "session/load" else "sessionCapabilities.resume"
         if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
@@ -327,21 +320,14 @@ class DeleteObserver(Observer):
 
     @watch("request session/delete")
     def see_delete(self, message: SeenMessage) -> None:
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-DELETE-101",
-                self.agreement.agent_offers("sessionCapabilities.delete"),
-                "session/delete was called, which the agent did not advertise",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer("ACP-DELETE-101", "sessionCapabilities.delete", message)
 
     @watch("answer session/delete")
     def see_deleted(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
         is_gone = session_id.startswith(INVENTED) or (past is not None and past.deleted)
         is_refused = message.code == ErrorCode.AUTH_REQUIRED

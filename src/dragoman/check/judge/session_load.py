@@ -8,11 +8,11 @@ none of them is found, the agent may replay a summary, and is not blamed.
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, part, text
+from dragoman.check.judge.message import Object, SeenMessage, find_asked, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
-from dragoman.check.judge.session_setup import CONTENT, judge_reopening
-from dragoman.check.rule import Version
+from dragoman.check.judge.session_setup import CONTENT, judge_invented, judge_reopening
+from dragoman.check.rule import V1, Version
 
 MESSAGES = {"user_message_chunk": "user", "agent_message_chunk": "agent"}
 MAX_SHOWN_CHARS = 60
@@ -43,7 +43,7 @@ class LoadObserver(Observer):
     """Judges session/load."""
 
     area: ClassVar[str] = "LOAD"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -57,14 +57,7 @@ class LoadObserver(Observer):
         if session_id is not None:
             self._replays[session_id] = Replay()
             self._loaded.pop(session_id, None)
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-LOAD-101",
-                self.agreement.agent_offers("loadSession"),
-                "session/load was called, which the agent did not advertise",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer("ACP-LOAD-101", "loadSession", message)
 
     @watch("request session/prompt", "request session/resume")
     def see_going_on(self, message: SeenMessage) -> None:
@@ -95,19 +88,13 @@ class LoadObserver(Observer):
 
     @watch("answer session/load")
     def see_loaded(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         replay = self._replays.pop(session_id, None)
         if session_id.startswith(INVENTED):
-            self.judge(
-                "ACP-LOAD-003",
-                message.kind == "error",
-                "session/load of a session that never was succeeded; expected an error",
-                request.entry,
-                message.entry,
-            )
+            judge_invented(self, "ACP-LOAD-003", request, message)
             return
         past = self.state.memory.sessions.get(session_id)
         judge_reopening(self, "ACP-LOAD-007", "loadSession", message)

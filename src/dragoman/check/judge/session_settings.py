@@ -7,7 +7,7 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Json, Object, SeenMessage, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import SeenSession
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 OPENED = ("result session/new", "result session/load", "result session/resume")
@@ -18,7 +18,7 @@ class ModeObserver(Observer):
     """Judges session modes."""
 
     area: ClassVar[str] = "MODE"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     @watch(*OPENED)
     def see_opened(self, message: SeenMessage) -> None:

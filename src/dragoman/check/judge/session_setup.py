@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import (
     SeenMessage,
+    find_asked,
     is_absolute,
     is_within,
     items,
@@ -18,7 +19,7 @@ from dragoman.check.judge.message import (
 )
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 OPENERS = ("request session/new", "request session/load", "request session/resume")
@@ -181,12 +182,25 @@ def find_paths(words: str, directory: str) -> list[str]:
     return [each.rstrip(".:!?") for each in found]
 
 
+def judge_invented(observer: Observer, rule: str, request: SeenMessage, answer: SeenMessage) -> None:
+    """Judge the answer to a request that opens a session which never was."""
+    observer.judge(
+        rule,
+        answer.kind == "error",
+        f"{request.method} of a session that never was succeeded; expected an error",
+        request.entry,
+        answer.entry,
+    )
+
+
 def judge_reopening(observer: Observer, rule: str, capability: str, answer: SeenMessage) -> None:
     """Judge whether a session that the agent made, and that was prompted, can be loaded or resumed."""
-    request = answer.request
-    session_id = text(request.params, "sessionId") if request is not None else None
-    past = observer.state.memory.sessions.get(session_id or "")
-    if request is None or past is None or not past.births or not past.asked:
+    asked = find_asked(answer)
+    if asked is None:
+        return
+    request, session_id = asked
+    past = observer.state.memory.sessions.get(session_id)
+    if past is None or not past.births or not past.asked:
         return
     if not observer.agreement.agent_offers(capability) or _has_excuse(past, request, answer):
         return
@@ -212,7 +226,7 @@ class ResumeObserver(Observer):
     """Judges session/resume."""
 
     area: ClassVar[str] = "RESUME"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -221,14 +235,7 @@ class ResumeObserver(Observer):
     @watch("request session/resume")
     def see_resume(self, message: SeenMessage) -> None:
         self._replayed[text(message.params, "sessionId") or ""] = None
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-RESUME-101",
-                self.agreement.agent_offers("sessionCapabilities.resume"),
-                "session/resume was called, which the agent did not advertise",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer("ACP-RESUME-101", "sessionCapabilities.resume", message)
 
     @watch("update")
     def see_update(self, message: SeenMessage) -> None:
@@ -243,19 +250,13 @@ class ResumeObserver(Observer):
 
     @watch("answer session/resume")
     def see_resumed(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         replayed = self._replayed.pop(session_id, None)
         if session_id.startswith(INVENTED):
-            self.judge(
-                "ACP-RESUME-002",
-                message.kind == "error",
-                "session/resume of a session that never was succeeded; expected an error",
-                request.entry,
-                message.entry,
-            )
+            judge_invented(self, "ACP-RESUME-002", request, message)
             return
         judge_reopening(self, "ACP-RESUME-003", "sessionCapabilities.resume", message)
         past = self.state.memory.sessions.get(session_id)
@@ -281,13 +282,12 @@ class McpObserver(Observer):
         for server in parts(message.params, "mcpServers"):
             transport = text(server, "type")
             guarded = ("stdio", "http") if self.state.is_v2 else ("http", "sse")
-            if transport in guarded and self.agreement.initialized is not None:
-                self.judge(
+            if transport in guarded:
+                self.judge_offer(
                     "ACP-MCP-102",
-                    self.agreement.agent_offers(f"mcpCapabilities.{transport}"),
+                    f"mcpCapabilities.{transport}",
+                    message,
                     f"an MCP server over {transport} was sent, which the agent did not advertise",
-                    self.agreement.initialized.entry,
-                    message.entry,
                 )
             command = text(server, "command")
             if transport in (None, "stdio") and command is not None:

@@ -7,7 +7,7 @@ from dragoman.check.judge.message import Object, SeenMessage, is_absolute, numbe
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
 from dragoman.check.judge.state import find_asked_call
-from dragoman.check.rule import Version
+from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 MAX_ASKED = 1000
@@ -17,7 +17,7 @@ class ToolObserver(Observer):
     """Judges tool calls."""
 
     area: ClassVar[str] = "TOOL"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
@@ -78,21 +78,9 @@ class ToolObserver(Observer):
 
     def _judge_end(self, call: SeenToolCall, status: str, update: Object, message: SeenMessage) -> None:
         if call.status in FINISHED:
-            self.judge(
-                "ACP-TOOL-004",
-                status == call.status,
-                f"the tool call {call.id!r} was {call.status} and is {status} now",
-                call.entry,
-                message.entry,
-            )
-        elif call.granted is not None and not _is_cancelled(call):
-            self.judge(
-                "ACP-TOOL-008",
-                call.ran,
-                f"the tool call {call.id!r} was allowed and then {status}; expected in_progress before",
-                call.granted,
-                message.entry,
-            )
+            judge_last_status(self, call, status, message)
+        elif not _is_cancelled(call):
+            judge_running_first(self, call, status, message)
         if status == "completed":
             self._judge_completed(call, update, message)
 
@@ -117,28 +105,15 @@ class ToolObserver(Observer):
         )
 
     def _judge_places(self, update: Object, message: SeenMessage) -> None:
-        for each in parts(update, "locations"):
-            self._judge_path(text(each, "path"), "location", message)
-            line = number(each, "line")
-            if line is not None:
-                self.saw("ACP-TOOL-009")
-                if line < 1:
-                    self.fail("ACP-TOOL-009", f"a location has the line {line:g}; lines begin with 1", message.entry)
+        judge_locations(self, update, message)
         for each in parts(update, "content"):
             match each.get("type"):
                 case "diff":
-                    self._judge_path(text(each, "path"), "diff", message)
+                    judge_path(self, text(each, "path"), "diff", message)
                 case "terminal":
                     self._judge_terminal(text(each, "terminalId"), message)
                 case _:
                     pass
-
-    def _judge_path(self, path: str | None, noun: str, message: SeenMessage) -> None:
-        if path is None:
-            return
-        self.saw("ACP-TOOL-005")
-        if not is_absolute(path):
-            self.fail("ACP-TOOL-005", f"a {noun} has the path {path!r}; expected it absolute", message.entry)
 
     def _judge_terminal(self, terminal_id: str | None, message: SeenMessage) -> None:
         session = self.state.session(message)
@@ -168,6 +143,46 @@ class ToolObserver(Observer):
             *(call.entry for call in open_calls),
             message.entry,
         )
+
+
+def judge_last_status(observer: Observer, call: SeenToolCall, status: str | None, message: SeenMessage) -> None:
+    """Judge the status in an update of a tool call that has ended."""
+    observer.judge(
+        "ACP-TOOL-004",
+        status == call.status,
+        f"the tool call {call.id!r} was {call.status} and is {status} now",
+        call.entry,
+        message.entry,
+    )
+
+
+def judge_running_first(observer: Observer, call: SeenToolCall, status: str, message: SeenMessage) -> None:
+    """Judge the end of a tool call: one that the user allowed was reported as running before."""
+    if call.granted is not None:
+        observer.judge(
+            "ACP-TOOL-008",
+            call.ran,
+            f"the tool call {call.id!r} was allowed and then {status}; expected in_progress before",
+            call.granted,
+            message.entry,
+        )
+
+
+def judge_locations(observer: Observer, update: Object, message: SeenMessage) -> None:
+    """Judge the paths and lines of the locations of a tool call."""
+    for each in parts(update, "locations"):
+        judge_path(observer, text(each, "path"), "location", message)
+        line = number(each, "line")
+        if line is not None:
+            detail = f"a location has the line {line:g}; lines begin with 1"
+            observer.judge("ACP-TOOL-009", line >= 1, detail, message.entry)
+
+
+def judge_path(observer: Observer, path: str | None, noun: str, message: SeenMessage) -> None:
+    """Judge a path in a tool call, if there is one."""
+    if path is not None:
+        detail = f"a {noun} has the path {path!r}; expected it absolute"
+        observer.judge("ACP-TOOL-005", is_absolute(path), detail, message.entry)
 
 
 def _is_cancelled(call: SeenToolCall) -> bool:
@@ -307,7 +322,7 @@ class PendingPermissionObserver(Observer):
     """Judges the answers to permission requests of cancelled turns."""
 
     area: ClassVar[str] = "CANCEL"
-    versions: ClassVar[tuple[Version, ...]] = (1,)
+    versions: ClassVar[tuple[Version, ...]] = V1
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)

@@ -3,22 +3,20 @@
 Each is built by updates with its id: a field that is left out stays, null clears it, and a value replaces it.
 """
 
-import binascii
 import re
-from base64 import b64decode
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import ENDED, WRITERS, SeenDisplay
-from dragoman.check.judge.message import Object, SeenMessage, is_absolute, number, offered, part, parts, text
+from dragoman.check.judge.message import Object, SeenMessage, is_absolute, is_base64, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import SeenToolCall
 from dragoman.check.judge.state import find_asked_call
-from dragoman.check.rule import Version
+from dragoman.check.judge.tool_calls import judge_last_status, judge_locations, judge_path, judge_running_first
+from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
 
-V2: tuple[Version, ...] = (2,)
 _SECTION = re.compile(r"^diff --git (.+)$", re.MULTILINE)
 _PATCH_PATH = re.compile(r"^(?:--- |\+\+\+ |rename from |rename to |copy from |copy to )([^\t\n]+)", re.MULTILINE)
 NO_FILE = "/dev/null"
@@ -84,25 +82,13 @@ class ToolCallObserver(Observer):
         update = message.update
         status = text(update, "status") if "status" in update else call.status
         if call.status in ENDED:
-            self.judge(
-                "ACP-TOOL-004",
-                status == call.status,
-                f"the tool call {call.id!r} was {call.status} and is {status} now",
-                call.entry,
-                message.entry,
-            )
+            judge_last_status(self, call, status, message)
             return
-        if status not in ENDED:
+        if status is None or status not in ENDED:
             return
         is_cut = call.turn is not None and call.turn.cancel is not None
-        if call.granted is not None and not is_cut and status != "cancelled":
-            self.judge(
-                "ACP-TOOL-008",
-                call.ran,
-                f"the tool call {call.id!r} was allowed and then {status}; expected in_progress before",
-                call.granted,
-                message.entry,
-            )
+        if not is_cut and status != "cancelled":
+            judge_running_first(self, call, status, message)
         if status == "completed":
             is_error = part(update, "rawOutput").get("isError") is True
             self.judge(
@@ -125,29 +111,18 @@ class ToolCallObserver(Observer):
             )
 
     def _judge_places(self, update: Object, message: SeenMessage) -> None:
-        for each in parts(update, "locations"):
-            self._judge_path(text(each, "path"), "location", message)
-            line = number(each, "line")
-            if line is not None:
-                self.judge(
-                    "ACP-TOOL-009", line >= 1, f"a location has the line {line:g}; lines begin with 1", message.entry
-                )
+        judge_locations(self, update, message)
         chunk = part(update, "content")
         for each in [chunk] if chunk else parts(update, "content"):
             if each.get("type") == "diff":
                 self._judge_diff(each, message)
-
-    def _judge_path(self, path: str | None, noun: str, message: SeenMessage) -> None:
-        if path is not None:
-            detail = f"a {noun} has the path {path!r}; expected it absolute"
-            self.judge("ACP-TOOL-005", is_absolute(path), detail, message.entry)
 
     def _judge_diff(self, diff: Object, message: SeenMessage) -> None:
         changed: set[str] = set()
         for change in parts(diff, "changes"):
             for name in ("path", "oldPath"):
                 path = text(change, name)
-                self._judge_path(path, "diff", message)
+                judge_path(self, path, "diff", message)
                 changed.update([path] if path is not None else [])
         patch = part(diff, "patch")
         words = text(patch, "text")
@@ -268,7 +243,7 @@ class DisplayObserver(Observer):
         update = message.update
         data = text(update, "data") if "data" in update else text(part(update, "output"), "data")
         if data is not None:
-            self.judge("ACP-TERM-008", _is_base64(data), "the output of a terminal is not base64", message.entry)
+            self.judge("ACP-TERM-008", is_base64(data), "the output of a terminal is not base64", message.entry)
         cwd = text(update, "cwd")
         if cwd is not None:
             self.judge("ACP-TERM-002", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
@@ -341,14 +316,6 @@ class DisplayObserver(Observer):
                     request.entry,
                     message.entry,
                 )
-
-
-def _is_base64(data: str) -> bool:
-    try:
-        b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
 
 
 class UnknownAnswerObserver(Observer):

@@ -4,15 +4,14 @@ from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import ENDED
-from dragoman.check.judge.message import SeenMessage, text
+from dragoman.check.judge.message import SeenMessage, find_asked, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
+from dragoman.check.judge.session_list import judge_prompt_of_closed
 from dragoman.check.judge.state import PROOF_S
-from dragoman.check.rule import Version
+from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
-
-V2: tuple[Version, ...] = (2,)
 
 
 class WorkCancelObserver(Observer):
@@ -110,10 +109,12 @@ class WorkCancelObserver(Observer):
 
     @watch("error session/prompt")
     def see_refused(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        cut = self._cut.get(session_id or "")
-        if request is None or cut is None or cut.n < request.entry.n or not request.fits:
+        asked = find_asked(message)
+        if asked is None:
+            return
+        request, session_id = asked
+        cut = self._cut.get(session_id)
+        if cut is None or cut.n < request.entry.n or not request.fits:
             return
         surely_read = message.entry.at_s - cut.at_s >= PROOF_S
         if message.code == ErrorCode.REQUEST_CANCELLED or surely_read:
@@ -167,21 +168,19 @@ class SessionCloseObserver(Observer):
         session = self.state.session(message)
         if session is not None and session.turn is not None:
             self._cut[session.id] = message.entry
-        if self.agreement.initialized is not None:
-            self.judge(
-                "ACP-CLOSE-101",
-                self.agreement.agent_offers("sessionCapabilities.close"),
-                "session/close was called, and the agent advertises no sessions",
-                self.agreement.initialized.entry,
-                message.entry,
-            )
+        self.judge_offer(
+            "ACP-CLOSE-101",
+            "sessionCapabilities.close",
+            message,
+            "session/close was called, and the agent advertises no sessions",
+        )
 
     @watch("answer session/close")
     def see_closed(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         if session_id.startswith(INVENTED) and message.code != ErrorCode.METHOD_NOT_FOUND:
             self.judge(
                 "ACP-CLOSE-005",
@@ -226,24 +225,20 @@ class SessionCloseObserver(Observer):
 
     @watch("answer session/prompt")
     def see_prompt(self, message: SeenMessage) -> None:
-        request = message.request
-        closed = self._done.get(text(request.params, "sessionId") or "") if request is not None else None
-        if request is not None and closed is not None and closed.n < request.entry.n:
-            self.judge(
-                "ACP-CLOSE-003",
-                message.kind == "error",
-                "a prompt for a closed session was taken; expected an error",
-                closed,
-                request.entry,
-                message.entry,
-            )
+        asked = find_asked(message)
+        if asked is None:
+            return
+        request, session_id = asked
+        closed = self._done.get(session_id)
+        if closed is not None and closed.n < request.entry.n:
+            judge_prompt_of_closed(self, closed, request, message)
 
     @watch("answer session/resume")
     def see_reopened(self, message: SeenMessage) -> None:
-        request = message.request
-        session_id = text(request.params, "sessionId") if request is not None else None
-        if request is None or session_id is None:
+        asked = find_asked(message)
+        if asked is None:
             return
+        request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
         if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
             self.judge(

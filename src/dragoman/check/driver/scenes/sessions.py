@@ -27,11 +27,17 @@ async def bad_parameters(stage: Stage) -> None:
             await connection.request("session/new", params, timeout_s)
         for params in lost:  # which an agent may take, and then it may need its time
             await connection.request("session/new", params, stage.options.turn_timeout_s)
-        session_id = await stage.new_session(connection, "bad")
-        if session_id is not None:
-            await connection.request("session/prompt", {"sessionId": session_id}, timeout_s)
-            await connection.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
-            await stage.tidy(connection, session_id)
+        await send_bad_prompts(stage, connection)
+
+
+async def send_bad_prompts(stage: Stage, connection: ProbeConnection) -> None:
+    """Prompt a new session without a prompt, and with one that is no list."""
+    timeout_s = stage.options.timeout_s
+    session_id = await stage.new_session(connection, "bad")
+    if session_id is not None:
+        await connection.request("session/prompt", {"sessionId": session_id}, timeout_s)
+        await connection.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
+        await stage.tidy(connection, session_id)
 
 
 async def options(stage: Stage) -> None:
@@ -136,6 +142,7 @@ async def lists(stage: Stage) -> None:
 
 
 NAME = "comes-back"
+"""The directory of the session that is opened again."""
 LOAD, RESUME, CLOSE = "session/load", "session/resume", "session/close"
 CAPABILITIES = {LOAD: "loadSession", RESUME: "sessionCapabilities.resume", CLOSE: "sessionCapabilities.close"}
 

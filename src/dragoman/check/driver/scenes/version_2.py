@@ -1,13 +1,12 @@
 """Scenes of version 2 about versions and sessions: good and bad requests for them, their options, and resuming them."""
 
 from dragoman.check.driver.connection import AgentAnswer, ProbeConnection
-from dragoman.check.driver.scenes.sessions import NOBODY, find_option_values
+from dragoman.check.driver.scenes.sessions import NAME, NOBODY, find_option_values, send_bad_prompts
 from dragoman.check.driver.scenes.work import run
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object, parts
 
-NAME = "comes-back"
 FROM_START: Object = {"replayFrom": {"type": "start"}}
 
 
@@ -35,11 +34,7 @@ async def bad_parameters(stage: Stage) -> None:
             reply = await connection.request("session/new", params, stage.options.turn_timeout_s)
             if reply is not None and isinstance(reply.fields.get("sessionId"), str):
                 await stage.tidy(connection, reply.fields["sessionId"])
-        session_id = await stage.new_session(connection, "bad")
-        if session_id is not None:
-            await connection.request("session/prompt", {"sessionId": session_id}, timeout_s)
-            await connection.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
-            await stage.tidy(connection, session_id)
+        await send_bad_prompts(stage, connection)
 
 
 async def options(stage: Stage) -> None:
