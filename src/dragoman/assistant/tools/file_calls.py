@@ -8,41 +8,55 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from dragoman.agent.prepared_call import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
+from dragoman.assistant.models.model import ToolDefinition
+from dragoman.assistant.tools.arguments import Arguments, make_schema
 from dragoman.protocol import v1
 
 
-def reading(
-    workspace: Workspace,
-    title: str,
-    kind: v1.ToolKind,
-    target: ResolvedPath,
-    read: Callable[[], Awaitable[ToolOutcome]],
-    *,
-    line: int | None = None,
-    by: str = "",
-    ask_outside_reads: bool,
-) -> PreparedCall:
-    """Make the call; raises ToolFailure for a target outside when asking is not allowed.
+class ReadingTool:
+    """A tool that reads files: inside the session's directories without asking, outside of them if that is allowed."""
 
-    `by` is part of the approved action: listing a directory differs from a search through all that is below it.
-    """
+    title: str
+    kind: v1.ToolKind = "read"
+    name: str
+    description: str
+    arguments: type[Arguments]
 
-    async def run(_: ShowProgress) -> ToolOutcome:
-        return await read()
+    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
+        self.definition = ToolDefinition(self.name, self.description, make_schema(self.arguments))
+        self._workspace = workspace
+        self._ask_outside_reads = ask_outside_reads
 
-    async def check() -> None:
-        await workspace.check(target)
+    def _reading(
+        self,
+        title: str,
+        target: ResolvedPath,
+        read: Callable[[], Awaitable[ToolOutcome]],
+        *,
+        line: int | None = None,
+        by: str = "",
+    ) -> PreparedCall:
+        """Make the call; raises ToolFailure for a target outside when asking is not allowed.
 
-    locations = [v1.ToolCallLocation(path=target.path, line=line)]
-    if target.inside:  # nothing was approved that could have changed, and the boundary holds by itself
-        return PreparedCall(title, kind, run=run, reads_only=True, locations=locations)
-    if not ask_outside_reads:
-        raise ToolFailure(
-            f"{target.given} is outside the session's directories, and reading there is not allowed here; "
-            "use a path inside, or ask the person to add that directory to the session"
-        )
-    action = Action("read", target.path, by)
-    return PreparedCall(title, kind, run=run, check=check, inside=False, action=action, locations=locations)
+        `by` is part of the approved action: listing a directory differs from a search through all that is below it.
+        """
+
+        async def run(_: ShowProgress) -> ToolOutcome:
+            return await read()
+
+        async def check() -> None:
+            await self._workspace.check(target)
+
+        locations = [v1.ToolCallLocation(path=target.path, line=line)]
+        if target.inside:  # nothing was approved that could have changed, and the boundary holds by itself
+            return PreparedCall(title, self.kind, run=run, reads_only=True, locations=locations)
+        if not self._ask_outside_reads:
+            raise ToolFailure(
+                f"{target.given} is outside the session's directories, and reading there is not allowed here; "
+                "use a path inside, or ask the person to add that directory to the session"
+            )
+        action = Action("read", target.path, by)
+        return PreparedCall(title, self.kind, run=run, check=check, inside=False, action=action, locations=locations)
 
 
 WHOLE_DIFF_CHARS = 256 * 1024

@@ -5,12 +5,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from dragoman.agent.prepared_call import PreparedCall, ToolOutcome, code
-from dragoman.agent.workspace.workspace import Workspace
-from dragoman.assistant.models.model import ToolDefinition
-from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
-from dragoman.assistant.tools.file_calls import reading
+from dragoman.assistant.tools.arguments import Arguments, decode
+from dragoman.assistant.tools.file_calls import ReadingTool
 from dragoman.files import DirectoryEntry
-from dragoman.protocol import v1
 from dragoman.text import is_visible, visible
 
 MAX_ENTRIES = 1000
@@ -25,39 +22,26 @@ class ListDirectoryArguments(Arguments, frozen=True):
     path: Annotated[str, Meta(description='The directory: absolute, or relative to the working directory, or ".".')]
 
 
-class ListDirectory:
+class ListDirectory(ReadingTool):
     """Lists the names in a directory, with sizes of files."""
 
-    title = "List a directory"
-    kind: v1.ToolKind = "read"
-
-    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
-        self.definition = ToolDefinition(
-            "list_directory",
-            "List what is in a directory, one name a line: directories end in /, links in @, files have their size.",
-            make_schema(ListDirectoryArguments),
-        )
-        self._workspace = workspace
-        self._ask_outside_reads = ask_outside_reads
+    title: str = "List a directory"
+    name: str = "list_directory"
+    description: str = (
+        "List what is in a directory, one name a line: directories end in /, links in @, files have their size."
+    )
+    arguments: type[Arguments] = ListDirectoryArguments
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Say which directory; raises ToolFailure."""
-        asked = decode(ListDirectoryArguments, arguments, self.definition.name)
+        asked = decode(ListDirectoryArguments, arguments, self.name)
         target = await self._workspace.find(asked.path)
 
         async def read() -> ToolOutcome:
             return _give(await self._workspace.list_directory(target))
 
         title = f"List {self._workspace.show(target.path)}"
-        return reading(
-            self._workspace,
-            title,
-            self.kind,
-            target,
-            read,
-            by=self.definition.name,
-            ask_outside_reads=self._ask_outside_reads,
-        )
+        return self._reading(title, target, read, by=self.name)
 
 
 def _give(entries: list[DirectoryEntry]) -> ToolOutcome:

@@ -5,11 +5,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from dragoman.agent.prepared_call import PreparedCall, ToolFailure, ToolOutcome, code
-from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
-from dragoman.assistant.models.model import ToolDefinition
-from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
-from dragoman.assistant.tools.file_calls import reading, split_lines
-from dragoman.protocol import v1
+from dragoman.agent.workspace.workspace import ResolvedPath
+from dragoman.assistant.tools.arguments import Arguments, decode
+from dragoman.assistant.tools.file_calls import ReadingTool, split_lines
 
 MAX_CHARS = 64 * 1024
 """Characters that one call gives the model: some 16,000 tokens, the whole of nearly every source file."""
@@ -27,39 +25,24 @@ class ReadFileArguments(Arguments, frozen=True):
     line_count: LineCount | None = None
 
 
-class ReadFile:
+class ReadFile(ReadingTool):
     """Reads text, as the person's editor has it where that can be asked."""
 
-    title = "Read a file"
-    kind: v1.ToolKind = "read"
-
-    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
-        self.definition = ToolDefinition(
-            "read_file",
-            "Read a text file, or some lines of it. The text comes exactly as it is, without line numbers.",
-            make_schema(ReadFileArguments),
-        )
-        self._workspace = workspace
-        self._ask_outside_reads = ask_outside_reads
+    title: str = "Read a file"
+    name: str = "read_file"
+    description: str = "Read a text file, or some lines of it. The text comes exactly as it is, without line numbers."
+    arguments: type[Arguments] = ReadFileArguments
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Say which lines of which file; raises ToolFailure."""
-        asked = decode(ReadFileArguments, arguments, self.definition.name)
+        asked = decode(ReadFileArguments, arguments, self.name)
         target = await self._workspace.find(asked.path)
 
         async def read() -> ToolOutcome:
             return _give(await self._workspace.read_text(target), target, asked)
 
         title = f"Read {self._workspace.show(target.path)}{_range(asked)}"
-        return reading(
-            self._workspace,
-            title,
-            self.kind,
-            target,
-            read,
-            line=asked.start_line,
-            ask_outside_reads=self._ask_outside_reads,
-        )
+        return self._reading(title, target, read, line=asked.start_line)
 
 
 def _range(asked: ReadFileArguments) -> str:

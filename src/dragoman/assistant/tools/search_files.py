@@ -13,10 +13,9 @@ from msgspec import Meta
 
 from dragoman.agent.prepared_call import PreparedCall, ToolFailure, ToolOutcome, code
 from dragoman.agent.workspace.shell import TERM_GRACE_S, Supervise
-from dragoman.agent.workspace.workspace import ResolvedPath, Workspace
-from dragoman.assistant.models.model import ToolDefinition
-from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
-from dragoman.assistant.tools.file_calls import reading
+from dragoman.agent.workspace.workspace import ResolvedPath
+from dragoman.assistant.tools.arguments import Arguments, decode
+from dragoman.assistant.tools.file_calls import ReadingTool
 from dragoman.assistant.tools.searcher import MAX_LINE_CHARS, MAX_SEARCHED_BYTES
 from dragoman.cancellation import finish
 from dragoman.errors import StartError
@@ -209,25 +208,21 @@ class SearchFilesArguments(Arguments, frozen=True):
     glob: Glob | None = None
 
 
-class SearchFiles:
+class SearchFiles(ReadingTool):
     """Finds lines and names, without ignored files (`.gitignore`), links and binary files."""
 
-    title = "Search files"
+    title: str = "Search files"
     kind: v1.ToolKind = "search"
-
-    def __init__(self, workspace: Workspace, *, ask_outside_reads: bool) -> None:
-        self.definition = ToolDefinition(
-            "search_files",
-            "Search the contents and the names of files with a regular expression. Gives path:line: text for each "
-            "line that matches. What .gitignore leaves out and binary files are not searched.",
-            make_schema(SearchFilesArguments),
-        )
-        self._workspace = workspace
-        self._ask_outside_reads = ask_outside_reads
+    name: str = "search_files"
+    description: str = (
+        "Search the contents and the names of files with a regular expression. Gives path:line: text for each "
+        "line that matches. What .gitignore leaves out and binary files are not searched."
+    )
+    arguments: type[Arguments] = SearchFilesArguments
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
         """Prepare a search; raises ToolFailure."""
-        asked = decode(SearchFilesArguments, arguments, self.definition.name)
+        asked = decode(SearchFilesArguments, arguments, self.name)
         if "\0" in asked.pattern or "\n" in asked.pattern:
             raise ToolFailure("a pattern is for one line: it cannot hold a newline or a NUL")
         wants = _make_filter(asked.glob)
@@ -238,15 +233,7 @@ class SearchFiles:
 
         where = "" if target.path == self._workspace.cwd else f" in {self._workspace.show(target.path)}"
         title = f"Search for {shorten(asked.pattern, MAX_TITLE_CHARS)}{where}{f' ({asked.glob})' if asked.glob else ''}"
-        return reading(
-            self._workspace,
-            title,
-            self.kind,
-            target,
-            read,
-            by=self.definition.name,
-            ask_outside_reads=self._ask_outside_reads,
-        )
+        return self._reading(title, target, read, by=self.name)
 
     async def _search(self, pattern: str, target: ResolvedPath, wants: Callable[[str], bool]) -> ToolOutcome:
         is_directory = await self._workspace.is_directory(target)
