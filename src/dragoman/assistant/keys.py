@@ -6,15 +6,13 @@ The file is for its owner alone. One that others could have read or written, a l
 words, which never hold its content. It is read anew each time: a login in another process counts from then on.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from dragoman.errors import DragomanError
-from dragoman.files.private_file import Exposed, PrivateFile, next_step
+from dragoman.files.private_file import PrivateFile, PrivateFileUnusable, PrivateJson
 
 M = TypeVar("M")
 
@@ -27,13 +25,10 @@ _START_AGAIN = "remove it and run `dragoman login` again"
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
-class KeysUnusable(DragomanError):
+class KeysUnusable(PrivateFileUnusable):
     """The file of the keys cannot be used; the message holds nothing of its content."""
 
-    def __init__(self, path: Path, problem: str, remedy: str) -> None:
-        self.path = path
-        self.problem = problem
-        super().__init__(f"the keys in {path} cannot be used: {problem}; {remedy}")
+    content: ClassVar[str] = "keys"
 
 
 class BadKey(DragomanError):
@@ -54,7 +49,9 @@ class KeyStore:
 
     def __init__(self, home: Path) -> None:
         self.path = home / FILE_NAME
-        self._file = PrivateFile(self.path, secret=True)
+        chmod = f"run `chmod 600 {self.path}`, and replace the keys if somebody may have seen them"
+        private = PrivateFile(self.path, secret=True)
+        self._file = PrivateJson(private, KeysUnusable, start_again=_START_AGAIN, make_private=chmod)
 
     def find(self, provider: str) -> str | None:
         """Return the key that is kept for a provider; raises KeysUnusable."""
@@ -63,18 +60,18 @@ class KeyStore:
     def keep(self, provider: str, key: str) -> None:
         """Keep a key in place of the one before; raises BadKey and KeysUnusable."""
         check_key(key)
-        with self._writing():
-            self._write({**self._read(), provider: key})
+        with self._file.writing():
+            self._file.write({**self._read(), provider: key})
 
     def remove(self, provider: str) -> bool:
         """Forget a key and say whether there was one; raises KeysUnusable."""
         if not self.path.parent.is_dir():
             return False
-        with self._writing():
+        with self._file.writing():
             keys = self._read()
             if provider not in keys:
                 return False
-            self._write({name: key for name, key in keys.items() if name != provider})
+            self._file.write({name: key for name, key in keys.items() if name != provider})
             return True
 
     def _read(self) -> dict[str, str]:
@@ -83,30 +80,10 @@ class KeyStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise self._unusable(error) from None
+            raise self._file.explain(error) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # The decoder's message may quote the file.
             raise KeysUnusable(self.path, "it is damaged", _START_AGAIN) from None
-
-    def _write(self, keys: Mapping[str, str]) -> None:
-        self._file.replace(msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n")
-
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        try:
-            with self._file.writing():
-                yield
-        except TimeoutError:
-            raise KeysUnusable(self.path, "another process is writing them", "try again") from None
-        except OSError as error:
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: OSError) -> KeysUnusable:
-        if not isinstance(error, Exposed):
-            problem = error.strerror or type(error).__name__
-            return KeysUnusable(self.path, problem, next_step(error, "see that this user can read and write it"))
-        chmod = f"run `chmod 600 {self.path}`, and replace the keys if somebody may have seen them"
-        return KeysUnusable(self.path, error.problem, chmod if error.by_mode else _START_AGAIN)
 
 
 def check_key(key: str) -> None:

@@ -7,25 +7,22 @@ whoever can write it decides where conversations are sent: one that others could
 anew each time, so that a choice in another process counts from then on. Without the file nothing is chosen.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from dragoman.errors import DragomanError
-from dragoman.files.private_file import Exposed, PrivateFile, next_step
+from dragoman.files.private_file import PrivateFile, PrivateFileUnusable, PrivateJson
 
 FILE_NAME = "preferences.json"
 
+_START_AGAIN = "remove it and choose again"
 
-class PreferencesUnusable(DragomanError):
+
+class PreferencesUnusable(PrivateFileUnusable):
     """The file of the choices cannot be used."""
 
-    def __init__(self, path: Path, problem: str, remedy: str) -> None:
-        self.path = path
-        self.problem = problem
-        super().__init__(f"the choices in {path} cannot be used: {problem}; {remedy}")
+    content: ClassVar[str] = "choices"
 
 
 class ChosenModel(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,7 +45,7 @@ class PreferenceFile:
 
     def __init__(self, home: Path) -> None:
         self.path = home / FILE_NAME
-        self._file = PrivateFile(self.path)
+        self._file = PrivateJson(PrivateFile(self.path), PreferencesUnusable, start_again=_START_AGAIN)
 
     def read(self) -> Preferences:
         """Return the choices; raises PreferencesUnusable."""
@@ -57,35 +54,16 @@ class PreferenceFile:
         except (FileNotFoundError, NotADirectoryError):
             return Preferences()
         except OSError as error:
-            raise self._unusable(error) from None
+            raise self._file.explain(error) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise PreferencesUnusable(self.path, f"it is damaged ({error})", "remove it and choose again") from None
+            raise PreferencesUnusable(self.path, f"it is damaged ({error})", _START_AGAIN) from None
 
     def choose_model(self, model: ChosenModel) -> None:
         """Remember a model, which our own agent then answers with; raises PreferencesUnusable."""
-        with self._writing():
-            self._write(Preferences(model))
+        with self._file.writing():
+            self._file.write(Preferences(model))
 
     def choose_agent(self, name: str | None) -> None:
         """Remember an agent in place of ours, or ours; raises PreferencesUnusable."""
-        with self._writing():
-            self._write(msgspec.structs.replace(self.read(), agent=name))
-
-    def _write(self, preferences: Preferences) -> None:
-        self._file.replace(msgspec.json.format(msgspec.json.encode(preferences), indent=2) + b"\n")
-
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        try:
-            with self._file.writing():
-                yield
-        except TimeoutError:
-            raise PreferencesUnusable(self.path, "another process is writing them", "try again") from None
-        except OSError as error:
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: OSError) -> PreferencesUnusable:
-        if isinstance(error, Exposed):
-            return PreferencesUnusable(self.path, error.problem, "remove it and choose again")
-        problem = error.strerror or type(error).__name__
-        return PreferencesUnusable(self.path, problem, next_step(error, "see that this user can read and write it"))
+        with self._file.writing():
+            self._file.write(msgspec.structs.replace(self.read(), agent=name))

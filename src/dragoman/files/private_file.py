@@ -12,7 +12,11 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
+import msgspec
+
+from dragoman.errors import DragomanError
 from dragoman.files.replacement import replace_file
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -22,6 +26,21 @@ LOCK_TIMEOUT_S = 5.0
 """A holder writes one small file; if it takes longer it is stopped, or its disk is."""
 
 _PAUSE_S = 0.01
+
+
+class PrivateFileUnusable(DragomanError):
+    """A private file cannot be used; each kind of file has its own class."""
+
+    content: ClassVar[str]
+    """The word for its content, in the plural if the file holds several things."""
+
+    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"the {self.content} in {path} cannot be used: {problem}; {remedy}")
+
+
+E = TypeVar("E", bound=PrivateFileUnusable)
 
 
 class Exposed(OSError):
@@ -79,6 +98,44 @@ class PrivateFile:
             raise Exposed("it belongs to another user")
         if status.st_mode & self._forbidden:
             raise Exposed(self._problem, by_mode=True)
+
+
+class PrivateJson(Generic[E]):
+    """A private file of JSON, which raises one error for each failure of the system."""
+
+    def __init__(self, file: PrivateFile, unusable: type[E], *, start_again: str, make_private: str = "") -> None:
+        self._file = file
+        self._unusable = unusable
+        self._start_again = start_again
+        self._make_private = make_private or start_again
+        """The remedy for a file that only has the wrong mode."""
+
+    def read(self) -> bytes:
+        """Return its content; raises OSError, which `explain` translates unless the caller knows what it means."""
+        return self._file.read()
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Be the only writer."""
+        try:
+            with self._file.writing():
+                yield
+        except OSError as error:
+            raise self.explain(error) from None
+
+    def write(self, value: Any) -> None:
+        """Put a value in the place of the one before, in lines that a person can read; only while `writing`."""
+        self._file.replace(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+    def explain(self, error: OSError) -> E:
+        """Return the error to raise for a failure of the system."""
+        path = self._file.path
+        if isinstance(error, TimeoutError):
+            return self._unusable(path, "another process is writing them", "try again")
+        if isinstance(error, Exposed):
+            return self._unusable(path, error.problem, self._make_private if error.by_mode else self._start_again)
+        problem = error.strerror or type(error).__name__
+        return self._unusable(path, problem, next_step(error, "see that this user can read and write it"))
 
 
 def next_step(error: OSError, otherwise: str) -> str:

@@ -24,9 +24,9 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
-from dragoman.errors import DragomanError
-from dragoman.files.private_file import Exposed, PrivateFile, next_step
+from dragoman.files.private_file import Exposed, PrivateFile, PrivateFileUnusable, next_step
 
 TOKEN_FILE = "token"  # noqa: S105 -- the name of the file
 METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 -- the same
@@ -60,13 +60,10 @@ SHARE_PREFIX = "share-"
 _COOKIE = re.compile(r"(owner|share-[A-Za-z0-9_-]{12})\.([0-9]{1,12})\.([A-Za-z0-9_-]{12})\.([A-Za-z0-9_-]{43})")
 
 
-class TokenUnusable(DragomanError):
+class TokenUnusable(PrivateFileUnusable):
     """The file of the token cannot be used; the message says nothing of its content."""
 
-    def __init__(self, path: Path, problem: str, remedy: str) -> None:
-        self.path = path
-        self.problem = problem
-        super().__init__(f"the token in {path} cannot be used: {problem}; {remedy}")
+    content: ClassVar[str] = "token"
 
 
 class Token:
