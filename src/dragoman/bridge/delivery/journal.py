@@ -7,7 +7,7 @@ An epoch names a journal in which a cursor keeps its meaning.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from zlib import crc32
@@ -89,6 +89,21 @@ def version_of_settings(config: bytes) -> Version:
         return msgspec.json.decode(config, type=_SettingsVersion).protocol_version
     except msgspec.DecodeError:
         return V1
+
+
+def find_version(changes: Sequence[tuple[int, Version]], seq: int) -> Version:
+    """Return the version of ACP in which a record is; each change names the last record before it."""
+    found: Version = V1
+    for after, version in changes:
+        if after < seq:
+            found = version
+    return found
+
+
+def is_all_in(changes: Sequence[tuple[int, Version]], version: Version) -> bool:
+    """Tell whether all records of a journal are in one version; the journal begins with version 1."""
+    begins_so = version == V1 or (bool(changes) and changes[0][0] == 1)
+    return begins_so and all(each == version for _, each in changes)
 
 
 class EarlierTurn(msgspec.Struct, frozen=True):
@@ -190,16 +205,11 @@ class Journal:
 
     def version_at(self, seq: int) -> Version:
         """Return the version of ACP in which a record is."""
-        found: Version = V1
-        for after, version in self._versions:
-            if after < seq:
-                found = version
-        return found
+        return find_version(self._versions, seq)
 
     def is_all_in(self, version: Version) -> bool:
         """Tell whether all records are in this version: a viewer that speaks it needs no translation."""
-        begins_so = version == V1 or (bool(self._versions) and self._versions[0][0] == 1)
-        return begins_so and all(each == version for _, each in self._versions)
+        return is_all_in(self._versions, version)
 
     def keep_earlier(self, earlier: EarlierRun) -> None:
         """Go on where an earlier run of the bridge ended."""

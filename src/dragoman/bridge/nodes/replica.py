@@ -5,7 +5,7 @@ from typing import Any
 
 from dragoman.bridge.delivery import Cursor, JournalSource, Subscription, TailBudget, Viewer
 from dragoman.bridge.delivery.database_journal import read_part
-from dragoman.bridge.delivery.journal import make_epoch, version_of_settings
+from dragoman.bridge.delivery.journal import find_version, is_all_in, make_epoch, version_of_settings
 from dragoman.bridge.delivery.journal_file import JournalPart
 from dragoman.bridge.delivery.runs import JournalTail
 from dragoman.bridge.translation import V1, Version
@@ -57,15 +57,10 @@ class ReplicaJournal(JournalSource):
         return f"{self._epoch}.{seq}"
 
     def version_at(self, seq: int) -> Version:
-        found: Version = V1
-        for after, version in self._versions:
-            if after < seq:
-                found = version
-        return found
+        return find_version(self._versions, seq)
 
     def is_all_in(self, version: Version) -> bool:
-        begins_so = version == V1 or (bool(self._versions) and self._versions[0][0] == 1)
-        return begins_so and all(each == version for _, each in self._versions)
+        return is_all_in(self._versions, version)
 
     async def read(self, after: int, until: int, *, with_cursors: bool) -> JournalPart:
         return await read_part(self._table, self.key, after, until, self._epoch if with_cursors else None)
