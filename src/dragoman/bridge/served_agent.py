@@ -142,7 +142,7 @@ class ServedAgent:
         if self._ending is not None:
             await asyncio.shield(self._ending)
         self._tasks.cancel()
-        self.router.files.close()
+        self.router.close()
         await self.delivery.close([session.journal for session in self.registry.sessions.values()])
         if self._node is not None:
             await self._node.close()

@@ -1,7 +1,8 @@
 """The registry: the sessions of one agent, each with its state machine, and how they are opened and woken."""
 
 from dragoman.bridge.registry.labels import NO_LABEL, SessionLabel, SessionLabels
-from dragoman.bridge.registry.opening import OpeningQuestions, OpeningRequests
+from dragoman.bridge.registry.opening import OpeningRequests
+from dragoman.bridge.registry.opening_answers import OpeningQuestions
 from dragoman.bridge.registry.registry import Announcements, SessionRegistry
 from dragoman.bridge.registry.restorer import SessionRestorer
 from dragoman.bridge.registry.session import ServedSession

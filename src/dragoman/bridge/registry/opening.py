@@ -7,20 +7,16 @@ however many viewers want it: the others wait and are then served from the journ
 import asyncio
 import itertools
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import (
-    Cursor,
     Journal,
     JournalStore,
     ReplayedJournal,
-    Subscription,
-    Viewer,
     ViewerRequest,
-    read_cursor,
 )
 from dragoman.bridge.envelope import (
     fields_of,
@@ -32,37 +28,21 @@ from dragoman.bridge.envelope import (
     with_id,
     with_result_meta,
 )
+from dragoman.bridge.registry.opening_answers import OpeningAnswers, OpeningQuestions, find_wrong_cwd, take_wanted
 from dragoman.bridge.registry.registry import Announcements, SessionRegistry
 from dragoman.bridge.registry.restorer import SessionRestorer
 from dragoman.bridge.registry.session import ServedSession
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentCall, AgentFailure, AgentSupervisor, SilenceTimer, silence_failure
-from dragoman.bridge.translation import V1, V2, Version
+from dragoman.bridge.translation import V1, Version
 from dragoman.errors import DragomanError, ErrorCode
 from dragoman.protocol.origin import ORIGIN_KEY, read_origin
-from dragoman.store import is_same_directory
 from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
 
 LOAD = "session/load"
 RESUME = "session/resume"
-
-
-class OpeningQuestions(Protocol):
-    """The router's questions, as they matter while a session is opened."""
-
-    def viewer_joined(self, session: ServedSession, viewer: Viewer) -> None:
-        """Ask a viewer the open questions of a session."""
-        ...
-
-    def count_for(self, session: ServedSession, viewer: Viewer) -> int:
-        """Count the open questions of a session that a viewer which joins is asked."""
-        ...
-
-    def wait_for(self, viewer: Viewer, session: ServedSession | None) -> bool:
-        """Tell whether the agent waits for a person: one on this session, or this viewer about its own request."""
-        ...
 
 
 class OpeningRequests:
@@ -88,6 +68,7 @@ class OpeningRequests:
         self._restorer = restorer
         self._announcements = announcements
         self._questions = questions
+        self._answers = OpeningAnswers(supervisor=supervisor, announcements=announcements, questions=questions)
         self._under_way: dict[str, list[ViewerRequest]] = {}
         """Sessions that are being opened, with the requests that came meanwhile."""
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -130,7 +111,7 @@ class OpeningRequests:
             self._replay(request, session)
         elif session is not None:
             self._reopen(request, session)
-            self._serve(request, session)
+            self._answers.serve(request, session)
         elif not self._is_full(request):
             self._under_way[session_id] = []
             self._open_when_ready(session_id, request)
@@ -160,7 +141,7 @@ class OpeningRequests:
                 self._replay(request, session)
                 return
             self._reopen(request, session)
-            self._serve(request, session)
+            self._answers.serve(request, session)
         elif request.viewer.read_only:
             problem = f"session {session_id} is not open here, and this viewer may not have it opened"
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
@@ -197,7 +178,7 @@ class OpeningRequests:
         session = self._create(session_id, request, SessionPhase.OPENING)
         if request.wants_replay and not request.viewer.closed.is_set():
             session.subscribe(request.viewer, 0)
-            is_reset = self._wanted(request, session) is not None
+            is_reset = take_wanted(request, session) is not None
             self._announcements.session_opened(session, request.viewer, after=0, reset=is_reset)
         self._ask_agent(request, session)
 
@@ -317,22 +298,15 @@ class OpeningRequests:
         had_journal = session.life.phase is SessionPhase.REPLAYING
         if session.end_replay():
             self._registry.settle(session)
-            self._begin_anew(session)
+            self._answers.begin_anew(session)
         elif not had_journal:
             self._registry.settle(session)
             session.info.prompted = True  # the agent has kept it
         self._restorer.restored(session, result)
         if had_journal:
-            self._serve(request, session)
+            self._answers.serve(request, session)
         else:
-            self._complete(request, session)
-
-    def _begin_anew(self, session: ServedSession) -> None:
-        """Show viewers the history that the agent has; a viewer without our extensions goes on at its end."""
-        for viewer in list(session.subscriptions):
-            session.subscribe(viewer, 0 if viewer.knows_extensions else session.journal.next_end)
-            if viewer.knows_extensions:
-                self._announcements.session_opened(session, viewer, after=0, reset=True)
+            self._answers.complete(request, session)
 
     def _refused_by_agent(
         self, request: ViewerRequest, session: ServedSession, error: ErrorObject, line: bytes
@@ -341,7 +315,7 @@ class OpeningRequests:
         if self._keep_journal(session):
             self._restorer.refused(session, error)
         if session.life.is_unreachable:
-            self._serve(request, session)
+            self._answers.serve(request, session)
         else:
             request.pass_on(line)
 
@@ -379,30 +353,6 @@ class OpeningRequests:
         for refused in waiting:
             refused.fail(failure.data())
 
-    def _complete(self, request: ViewerRequest, session: ServedSession) -> None:
-        """Answer the viewer for which the agent was asked, and which has followed the replay."""
-        subscription = session.subscriptions.get(request.viewer)
-        if request.is_over or subscription is None:
-            self._serve(request, session)
-            return
-        self._answer(request, session, subscription, session.journal.next_end)
-        self._questions.viewer_joined(session, request.viewer)
-
-    def _answer(
-        self,
-        request: ViewerRequest,
-        session: ServedSession,
-        subscription: Subscription,
-        end: int,
-        *,
-        is_reset: bool = False,
-    ) -> None:
-        """Answer a request that opened a session behind its records, in version 2 with its state before the answer."""
-        if request.viewer.version == V2:
-            request.viewer.send(session.describe_state(), subscription, end)
-        result = self._result(request, session, end, is_reset=is_reset)
-        request.answer_opened(result, subscription, end)
-
     def _finish(self, session_id: str) -> None:
         """Take the requests that came while a session was opened."""
         for request in self._under_way.pop(session_id, []):
@@ -435,66 +385,7 @@ class OpeningRequests:
 
     def _may_wake(self, request: ViewerRequest, session: ServedSession) -> bool:
         is_subagent = session.info.label.parent is not None  # its parent has it opened
-        return not request.viewer.read_only and not is_subagent and self._wrong_cwd(request, session) is None
-
-    def _serve(self, request: ViewerRequest, session: ServedSession) -> None:
-        """Serve a session from its journal."""
-        viewer = request.viewer
-        if viewer.closed.is_set() or request.is_over:
-            return
-        refusal = self._wrong_cwd(request, session)
-        if refusal is not None:
-            request.refuse(ErrorCode.INVALID_PARAMS, refusal)
-            return
-        wanted = self._wanted(request, session)
-        end = session.journal.next_end
-        fits = wanted is not None and session.journal.has(wanted)
-        here = session.subscriptions.get(viewer)
-        # A load begins at the start. A resume goes on where the viewer is, or at the end. A relay cannot take back what
-        # it has passed on: without a cursor that fits, it goes on at the end, too.
-        cursor = 0
-        is_relay = viewer.has_cursors and not viewer.knows_extensions
-        if not request.wants_replay and (wanted is None or (is_relay and not fits)):
-            cursor = end if here is None else here.position
-        if wanted is not None and fits:
-            cursor = wanted.seq
-        has_history = here is not None or (wanted is not None and fits)
-        subscription = session.subscribe(viewer, cursor, has_history=has_history)
-        is_reset = wanted is not None and not fits
-        self._announcements.session_opened(session, viewer, after=cursor, reset=is_reset)
-        self._answer(request, session, subscription, end, is_reset=is_reset)
-        self._questions.viewer_joined(session, viewer)
-
-    def _wanted(self, request: ViewerRequest, session: ServedSession) -> Cursor | None:
-        """Give the cursor after which the viewer wants to go on, if it named one; an unreadable one fits nowhere."""
-        own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
-        after = string_of(own.get("after"))
-        if after is not None:
-            return read_cursor(after) or Cursor(after, -1)
-        subscription = request.viewer.subscription(session.id)
-        return None if subscription is None else subscription.take_resume_from()
-
-    def _wrong_cwd(self, request: ViewerRequest, session: ServedSession) -> dict[str, Any] | None:
-        """Give the refusal of a request that names another directory than the session's."""
-        cwd = string_of(fields_of(request.params).get("cwd"))
-        if cwd is None or not session.cwd or is_same_directory(cwd, session.cwd):
-            return None
-        problem = f"session {session.id} belongs to {session.cwd}; send that as its cwd"
-        return {"path": "params.cwd", "problem": problem, "expected": session.cwd, "got": cwd}
-
-    def _result(self, request: ViewerRequest, session: ServedSession, end: int, *, is_reset: bool) -> dict[str, Any]:
-        # Over HTTP the answer names the session, as in the proposal's examples: clients open its stream by that.
-        named = {"sessionId": session.id} if request.viewer.over_http else {}
-        setup = session.setup.fields
-        if session.version != self._supervisor.version:
-            setup = {}  # it is in the words of the version that the agent spoke before
-        if not request.viewer.has_cursors:
-            return {**named, **setup}
-        own: dict[str, Any] = {"cursor": session.journal.cursor(end), "state": session.state}
-        own |= {"title": session.info.title, "asked": self._questions.count_for(session, request.viewer)}
-        if is_reset:
-            own["reset"] = True
-        return {**named, **setup, "_meta": {"dragoman": own}}
+        return not request.viewer.read_only and not is_subagent and find_wrong_cwd(request, session) is None
 
 
 def _count_records(history: Sequence[tuple[Version, bytes]]) -> int:

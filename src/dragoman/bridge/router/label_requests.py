@@ -8,12 +8,12 @@ A title that a person gave stays: no title of an agent that does not know of it 
 only client, and asking may start a process: "open" while the agent has the session, else "saved".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Delivery, ViewerRequest
+from dragoman.bridge.delivery import ViewerRequest
 from dragoman.bridge.envelope import fields_of, make_notification, string_of
 from dragoman.bridge.registry import LifeEvent, ServedSession, SessionRegistry, SessionRestorer
 from dragoman.bridge.router.listing import SessionListing
@@ -37,7 +37,7 @@ class LabelRequests:
         self,
         timeout_s: float,
         *,
-        delivery: Delivery,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
         supervisor: AgentSupervisor,
         registry: SessionRegistry,
         restorer: SessionRestorer,
@@ -45,7 +45,7 @@ class LabelRequests:
         listing: SessionListing,
     ) -> None:
         self._timeout_s = timeout_s
-        self._spawn = delivery.spawn
+        self._spawn = spawn
         self._supervisor = supervisor
         self._registry = registry
         self._restorer = restorer

@@ -5,7 +5,6 @@ the agent goes into its session's journal, a request to the viewers that can ans
 """
 
 import asyncio
-from collections.abc import Callable
 
 from msgspec import UNSET, Raw
 
@@ -18,21 +17,16 @@ from dragoman.bridge.envelope import (
 )
 from dragoman.bridge.registry import (
     Announcements,
-    OpeningRequests,
     ServedSession,
     SessionRegistry,
     SessionRestorer,
 )
 from dragoman.bridge.router.answer_links import LINK
-from dragoman.bridge.router.file_requests import FileRequests
+from dragoman.bridge.router.handlers import RequestHandlers
 from dragoman.bridge.router.handshake import ViewerHandshakes
 from dragoman.bridge.router.inspection import WireInspector
-from dragoman.bridge.router.label_requests import LabelRequests
-from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.logins import PendingLogins
 from dragoman.bridge.router.questions import Questions
-from dragoman.bridge.router.search import SessionSearch
-from dragoman.bridge.router.session_requests import STEER, SessionRequests
 from dragoman.bridge.router.viewer_servers import MCP_MESSAGE
 from dragoman.bridge.settings import AgentSpec, Settings
 from dragoman.bridge.supervisor import AgentSupervisor, WireLog
@@ -71,73 +65,27 @@ class Router:
         self.questions = questions
         self.logins = logins
         self.inspector = WireInspector(wire_log)
-        self.files = FileRequests(settings.cwd, delivery.spawn, registry)
-        self._search = SessionSearch(delivery, registry)
         self._supervisor = supervisor
         self._registry = registry
         self._restorer = restorer
         self._handshakes = ViewerHandshakes(
-            spec,
+            spec, settings, supervisor=supervisor, registry=registry, questions=questions, announcements=announcements
+        )
+        self._handlers = RequestHandlers(
             settings,
-            supervisor=supervisor,
-            registry=registry,
-            questions=questions,
-            announcements=announcements,
-        )
-        self._session_requests = session_requests = SessionRequests(
-            delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer, questions=questions
-        )
-        self.opening = opening = OpeningRequests(
-            settings.agent_limits,
-            journals=delivery.journals,
-            spawn=delivery.spawn,
+            delivery=delivery,
             supervisor=supervisor,
             registry=registry,
             restorer=restorer,
             announcements=announcements,
             questions=questions,
+            more={"_dragoman/inspect": self.inspector.answer, LINK: questions.links.make},
         )
-        listing = SessionListing(
-            settings.agent_limits.open_timeout_s,
-            delivery=delivery,
-            supervisor=supervisor,
-            registry=registry,
-            restorer=restorer,
-        )
-        labelling = LabelRequests(
-            settings.agent_limits.open_timeout_s,
-            delivery=delivery,
-            supervisor=supervisor,
-            registry=registry,
-            restorer=restorer,
-            questions=questions,
-            listing=listing,
-        )
-        self._handlers: dict[str, Callable[[ViewerRequest], None]] = {
-            "session/new": opening.new,
-            "session/fork": opening.new,
-            "session/load": opening.load,
-            "session/resume": opening.load,
-            "session/prompt": session_requests.prompt,
-            "session/list": listing.list_sessions,
-            "session/set_title": labelling.set_title,
-            "session/archive": labelling.archive,
-            "session/unarchive": labelling.unarchive,
-            "session/status": labelling.status,
-            "session/delete": session_requests.delete,
-            "session/close": session_requests.close,
-            STEER: session_requests.steer,
-            "authenticate": self._authenticate,
-            "auth/login": self._authenticate,
-            "_dragoman/sessions": listing.describe,
-            "_dragoman/queue/change": session_requests.change_queued,
-            "_dragoman/queue/resume": session_requests.resume_queue,
-            "_dragoman/files": self.files.find,
-            "_dragoman/revert": self.files.revert,
-            "_dragoman/inspect": self.inspector.answer,
-            "_dragoman/search": self._search.search,
-            LINK: questions.links.make,
-        }
+        self.opening = self._handlers.opening
+
+    def close(self) -> None:
+        """End what reads files beside."""
+        self._handlers.files.close()
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:
         """Answer `initialize`, or that it has to come first."""
@@ -184,7 +132,7 @@ class Router:
         self._handshakes.viewer_left(viewer)
         self.questions.viewer_left(viewer)
         self.inspector.viewer_left(viewer)
-        self._search.viewer_left(viewer)
+        self._handlers.search.viewer_left(viewer)
         self.logins.viewer_left(viewer)
 
     def initialize_params(self, viewer: Viewer) -> Raw:
@@ -193,7 +141,7 @@ class Router:
 
     def begin_next(self, session: ServedSession) -> None:
         """Begin with the next prompt that waited for the end of a turn."""
-        self._session_requests.begin_next(session)
+        self._handlers.sessions.begin_next(session)
 
     def join_capabilities(self, params: Raw) -> Raw:
         """Add the capabilities of all connected viewers to params of `initialize`."""
@@ -217,7 +165,7 @@ class Router:
         if request.method in _OPENING:
             known = self._registry.find(session_id) if request.method in _REOPENING else None
             self.questions.take_offers(request, known)
-        handle = self._handlers.get(request.method)
+        handle = self._handlers.find(request.method)
         if handle is not None:
             handle(request)
         else:
@@ -271,17 +219,6 @@ class Router:
         if len(viewer.requests) >= limit:
             return f"{limit} requests of this viewer are under way; wait for answers before sending more"
         return None
-
-    def _authenticate(self, request: ViewerRequest) -> None:
-        """Have the agent log somebody in, and then give it the sessions that it refused before."""
-
-        def answered(message: Message, line: bytes) -> None:
-            request.pass_on(line)
-            if message.error is UNSET:
-                self._supervisor.initialize.has_login = True
-                self._restorer.wake_after_login()
-
-        self._restorer.forward(request, answered=answered)
 
     def _notification(self, viewer: Viewer, method: str, message: Message, line: bytes) -> None:
         if viewer.capabilities is None:
