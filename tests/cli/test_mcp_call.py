@@ -1,6 +1,7 @@
 """`dragoman mcp call`, `login` and `logout`."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -89,3 +90,19 @@ def test_a_person_logs_in_and_out(tmp_path, monkeypatch):
         again = subprocess.run([*command, "call", *url, "look"], capture_output=True, check=False)
         assert again.returncode == 1
         assert b"dragoman mcp login" in again.stderr
+
+
+def test_a_browser_that_keeps_its_terminal_is_waited_for_beside_the_login(tmp_path, monkeypatch):
+    visit = tmp_path / "visit"
+    follow = "httpx2.get(sys.argv[1], follow_redirects=True, timeout=None)"
+    visit.write_text(f"#!{sys.executable}\nimport sys, httpx2\n{follow}\n")
+    visit.chmod(0o755)
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BROWSER", f"{visit} %s")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("CI", raising=False)
+    ours, theirs = os.openpty()
+    with authorising() as oauth, open(ours, "rb"), open(theirs, "wb") as terminal:
+        command = [sys.executable, "-m", "dragoman", "mcp", "login", "--url", f"{oauth.address}/mcp"]
+        ended = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, timeout=60, check=True)
+    assert b"Logged in" in ended.stdout

@@ -20,8 +20,8 @@ from cryptography.x509.oid import NameOID
 from websockets.sync.client import connect
 
 from dragoman.bridge.front.server import CannotListen, Tls
+from dragoman.cli.browser import is_wanted
 from dragoman.cli.serve.address import check_exposure, link_host, names_for, resolve
-from dragoman.cli.serve.browser import is_wanted
 from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.cli.terminal import Terminal
 from tests.commands import DRAGOMAN

@@ -5,11 +5,12 @@ import stat
 import subprocess
 import sys
 from contextlib import asynccontextmanager
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from dragoman.errors import ServerFailure
+from dragoman.mcp.callback import open_loopback
 from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import HttpServer
 from dragoman.mcp.server import ServerConnection
@@ -181,3 +182,14 @@ async def test_logging_out_forgets_the_tokens(oauth):
         assert server.state == "failed"
         with pytest.raises(ServerFailure, match="log in"):
             await server.call("look", {})
+
+
+async def test_a_request_that_is_no_way_back_is_answered_and_changes_nothing():
+    async with open_loopback() as callback:
+        came = callback.expect("s")
+        for target in ("http://[", "/", "/callback?state=other&code=c"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(callback.redirect_uri).port)
+            writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert (await reader.read()).startswith(b"HTTP/1.1 40")
+            writer.close()
+        assert not came.done()

@@ -69,10 +69,10 @@ class LoopbackCallback:
     def _take(self, line: str) -> tuple[str, str]:
         """Take the way back from the first line of a request; anything else is answered, and changes nothing."""
         method, _, rest = line.partition(" ")
-        target = urlsplit(rest.partition(" ")[0])
-        if method != "GET" or target.path != PATH:
+        path, _, query = rest.partition(" ")[0].partition("?")
+        if method != "GET" or path != PATH:
             return "404 Not Found", "There is nothing here."
-        back = first_values(target.query)
+        back = first_values(query)
         if self._expected is None or back.get("state") != self._expected:
             return "400 Bad Request", "This answer does not belong to the login that is waiting; start again there."
         if not self._came.done():

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import os
 import sys
-import webbrowser
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
+from dragoman.cli.browser import is_wanted, open_browser
 from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.cli.mcp.calling import at_address, find_server
 from dragoman.cli.mcp.files import BadInput
@@ -114,10 +114,13 @@ class _TerminalConsent:
 
         came = self._callback.expect(state_of(url))
         print(f"Agree to the use of {self._server} on this page:\n\n  {url}\n", file=sys.stderr, flush=True)
-        if sys.stderr.isatty():
-            webbrowser.open(url)
+        opens = is_wanted(None, os.environ, is_terminal=sys.stderr.isatty())
+        browser = asyncio.create_task(open_browser(url)) if opens else None
         try:
             async with asyncio.timeout(CONSENT_TIMEOUT_S):
                 return read_consent(await came)
         except TimeoutError:
             raise ServerFailure(f"nobody agreed to the use of it within {CONSENT_TIMEOUT_S:.0f} s; try again") from None
+        finally:
+            if browser is not None:
+                browser.cancel()

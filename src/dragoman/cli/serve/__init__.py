@@ -106,8 +106,8 @@ def _make_plan(options: argparse.Namespace) -> ServePlan:
     from dragoman.bridge import AgentLimits, Settings
     from dragoman.bridge.front.server import Tls
     from dragoman.bridge.guard import make_policy, new_token
+    from dragoman.cli.browser import is_at_terminal, is_wanted
     from dragoman.cli.serve.address import check_exposure, check_tls, resolve
-    from dragoman.cli.serve.browser import is_at_terminal, is_wanted
     from dragoman.store import find_address, read_lease
 
     address = resolve(options.host, options.port)
@@ -205,8 +205,8 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.front.server import Server
     from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, keep_metrics_token, keep_token, make_policy
+    from dragoman.cli.browser import open_browser
     from dragoman.cli.serve.address import link_host, listen, names_for, prefix_of
-    from dragoman.cli.serve.browser import open_browser
     from dragoman.cli.serve.notice import EnterKey, ServeNotice
 
     token = keep_token(plan.settings.home / "bridge")

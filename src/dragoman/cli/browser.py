@@ -1,4 +1,4 @@
-"""Opening the page in the browser of the person who started `dragoman serve`."""
+"""Opening a page in the browser of the person at the terminal."""
 
 import asyncio
 import sys
