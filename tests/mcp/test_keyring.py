@@ -85,3 +85,13 @@ async def test_tokens_in_a_keyring_that_answers_no_more_fail_the_server_in_words
     with pytest.raises(ServerFailure, match=r"in the keyring of the operating system: .* failed") as caught:
         await TokenStore(URL, tmp_path, SystemKeyring()).load()
     assert "a-secret-token" not in str(caught.value)
+
+
+async def test_tokens_that_cannot_be_forgotten_are_still_known(backend, tmp_path):
+    await TokenStore(URL, tmp_path, SystemKeyring()).save(ISSUER, SECRET)
+    backend.trouble = lambda: 1 / 0
+    with pytest.raises(ServerFailure):
+        await TokenStore(URL, tmp_path, SystemKeyring()).remove()
+    backend.trouble = lambda: None
+    assert await TokenStore(URL, tmp_path, SystemKeyring()).remove()
+    assert backend.entries == {}

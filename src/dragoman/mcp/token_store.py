@@ -67,10 +67,9 @@ class TokenStore:
         """Forget the tokens of all issuers; tell whether there were any. Raises ServerFailure."""
         paths = self._paths()
         for path in paths:
-            is_elsewhere = "keyring" in self._decode(path)
+            if "keyring" in self._decode(path):
+                await self._keyring.delete(path.stem)  # first, because the file is the only trace of the entry
             path.unlink(missing_ok=True)
-            if is_elsewhere:
-                await self._keyring.delete(path.stem)
         return bool(paths)
 
     @asynccontextmanager
