@@ -50,3 +50,14 @@ def test_a_damaged_file_is_kept_aside_and_shares_nothing(tmp_path):
     (tmp_path / "shares.json").write_text("[{]")
     assert Shares(tmp_path / "shares.json").list() == []
     assert [path.read_text() for path in tmp_path.iterdir()] == ["[{]"]
+
+
+async def test_a_share_is_withdrawn_at_once_also_where_that_cannot_be_written(tmp_path):
+    directory = tmp_path / "bridge"
+    directory.mkdir()
+    shares = Shares(directory / "shares.json")
+    share, code = await shares.make(HOUR_S, None, None)
+    directory.rename(tmp_path / "gone")
+    with pytest.raises(OSError, match="No such file"):
+        await shares.withdraw(share.id)
+    assert (shares.find(share.id), await shares.redeem(code)) == (None, None)

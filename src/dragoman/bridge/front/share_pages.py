@@ -79,7 +79,13 @@ class SharePages:
         await exchange.reply_json(200, {**_describe(share), "path": f"login?code={code}"})
 
     async def _withdraw(self, exchange: Exchange, share_id: str) -> None:
-        if not await self._shares.withdraw(share_id):
+        try:
+            is_there = await self._shares.withdraw(share_id)
+        except OSError as error:
+            self._bridge.end_share(share_id, WITHDRAWN)
+            problem = f"the share is withdrawn, but that cannot be written down: {error.strerror}"
+            raise HttpError(507, f"{problem}; free some space before the bridge is started again") from None
+        if not is_there:
             raise HttpError(404, "there is no such share any more")
         self._bridge.end_share(share_id, WITHDRAWN)
         await exchange.reply(204, headers=[NO_STORE])

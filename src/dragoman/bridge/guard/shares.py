@@ -109,11 +109,12 @@ class Shares:
             return used
 
     async def withdraw(self, share_id: str) -> bool:
-        """End a share; tells whether there was one. Raises OSError."""
+        """End a share; tells whether there was one. Raises OSError, and the share is back after a restart then."""
         async with self._changing:
             if share_id not in self._shares:
                 return False
-            await self._write({each.id: each for each in self.list() if each.id != share_id})
+            self._shares = {each.id: each for each in self.list() if each.id != share_id}
+            await self._write(self._shares)
             return True
 
     async def _write(self, shares: dict[str, Share]) -> None:
