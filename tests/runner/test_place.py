@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.runner import BadPlace, read_place
 from dragoman.runner.paths import PathMap
+from dragoman.wire.envelope import encode
 from tests.commands import dragoman
 
 PAIRS = (("/home/me/work", "/srv/work"), ("/home/me/work/deep", "/deep"), ("/home/m\u00fc", "/mu"))
@@ -31,6 +32,11 @@ def test_another_machine_gets_the_values_on_stdin_and_never_as_arguments(monkeyp
     assert command.endswith(" dragoman 'an agent' --acp")
     assert "secret" not in command
     assert place.first_line(os.environ) == b"""export KEY='it'"'"'s secret'; :\n"""
+
+
+def test_a_value_that_is_no_text_arrives_byte_by_byte(monkeypatch):
+    monkeypatch.setenv("KEY", os.fsdecode(b"caf\xe9"))
+    assert read_place("ssh:host", [], ["KEY"]).first_line(os.environ) == b"export KEY='caf\xe9'; :\n"
 
 
 @pytest.mark.parametrize("given", ["host", "docker:", "ssh:-oProxyCommand=x", "kubernetes:pod"])
@@ -68,6 +74,14 @@ def test_paths_are_put_into_the_words_of_the_other_side(here, there, ascii_only)
     update = {"update": {"locations": [{"path": there}], "content": [{"type": "diff", "path": there}]}}
     back = json.loads(paths.to_client(json.dumps(update, ensure_ascii=ascii_only).encode()))
     assert back["update"]["locations"] == [{"path": here}]
+
+
+@pytest.mark.parametrize(("here", "there"), [("/mnt", "/"), ("/mnt/srv/a", "/srv/a"), ("/mntx", "/mntx")])
+def test_a_whole_machine_may_be_mapped(here, there):
+    paths = PathMap((("/mnt", "/"),))
+    assert paths.to_agent(encode({"cwd": here})) == encode({"cwd": there})
+    if here != "/mntx":
+        assert paths.to_client(encode({"path": there})) == encode({"path": here})
 
 
 def test_the_files_and_commands_of_the_client_are_not_offered():

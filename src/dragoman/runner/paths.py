@@ -67,16 +67,19 @@ class PathMap:
 def _replace(line: bytes, pairs: Sequence[tuple[re.Pattern[bytes], bytes]]) -> bytes:
     """Change each path by the first pair that fits: what was changed already is marked until the end."""
     for pattern, name in pairs:
-        line = pattern.sub(lambda found, name=name: found[1] + b"\0" + name, line)
+        # A root is the empty name: a path below it has its own slash, which is the second group, and itself needs one.
+        line = pattern.sub(lambda found, name=name: found[1] + b"\0" + (name or (b"" if found[2] else b"/")), line)
     return line.replace(b"\0", b"")
 
 
 def _member(path: str) -> re.Pattern[bytes]:
     """Match a member whose path is in a directory, up to there; some programs escape all letters but ASCII."""
-    forms = {_text(path), json.dumps(path)[1:-1].encode()}
+    forms = {_text(path), json.dumps(path.rstrip("/"))[1:-1].encode()}
     either = b"|".join(re.escape(form) for form in forms)
-    return re.compile(rb'("(?:cwd|path)"\s*:\s*")(?:%b)(?=["/])' % either)
+    end = rb'(?:/(?=")|(?=(/)[^"]))' if path == "/" else rb'(?=["/])(?=(/)?)'
+    return re.compile(rb'("(?:cwd|path)"\s*:\s*")(?:%b)%b' % (either, end))
 
 
 def _text(path: str) -> bytes:
-    return encode(path)[1:-1]
+    """Return a directory as it stands in JSON, without the slash that a root ends in."""
+    return encode(path.rstrip("/"))[1:-1]

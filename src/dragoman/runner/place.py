@@ -86,7 +86,7 @@ class Place(msgspec.Struct, frozen=True):
         if self.kind != "ssh":
             return b""
         given = [(name, environment[name]) for name in self.variables if name in environment]
-        return "".join(f"export {name}={shlex.quote(value)}; " for name, value in given).encode() + b":\n"
+        return os.fsencode("".join(f"export {name}={shlex.quote(value)}; " for name, value in given)) + b":\n"
 
 
 def read_place(given: str, mapped: Sequence[str] = (), variables: Sequence[str] = ()) -> Place:
