@@ -7,10 +7,11 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from dragoman.errors import LogFailed, SessionBusy
+from dragoman.errors import LogFailed, SessionBusy, SessionUnknown
 from dragoman.store.postgresql import Database, PostgresStore
 from dragoman.store.postgresql.errors import BadStoreAddress, DatabaseUnavailable, Fenced, LeaseLost, SchemaMismatch
 from dragoman.store.postgresql.schema import VERSION, migrate, read_version
+from dragoman.store.postgresql.session_table import READ_BYTES
 from tests.store.contract import StoreContract
 from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
 from tests.store.postgres import make_database
@@ -97,6 +98,21 @@ class TestOwners:
         log.append(update(b"1", header.id))
         await leaving.close()
         assert await payloads(another_postgres_store(), header.id) == [b"1"]
+
+    async def test_a_session_that_is_deleted_while_it_is_forked_is_unknown(self, address, another_postgres_store):
+        store, header, forked = another_postgres_store(), new_header(), new_header()
+        log = await store.create(header)
+        for _ in range(3):
+            await append(log, b'"%b"' % (b"x" * (READ_BYTES * 3 // 4)))
+        await log.close()
+
+        def delete_meanwhile(lines):
+            execute(address, "DELETE FROM dragoman_session")
+            return lines
+
+        with pytest.raises(SessionUnknown):
+            await store.fork(header.id, forked, delete_meanwhile)
+        assert await store.find(forked.id) is None
 
     async def test_sessions_of_two_agents_do_not_meet(self, address, another_postgres_store):
         header = await write_session(another_postgres_store())

@@ -105,7 +105,7 @@ class PostgresStore:
         if live is not None and live.failure is None:
             await live.sync()
         key, end, facts = await self._table.find_end(session_id)
-        blocks = self._read(key, end.last)
+        blocks = self._read(session_id, key, end.last)
         if not await finish(self._table.copy(header, seal_anew(blocks, rename), facts)):
             raise SessionTaken(header.id)
 
@@ -205,10 +205,12 @@ class PostgresStore:
         for log in list(self._live.values()):
             log.fail(failure)
 
-    async def _read(self, key: int, until: int) -> AsyncIterator[list[Block]]:
+    async def _read(self, session_id: str, key: int, until: int) -> AsyncIterator[list[Block]]:
         at = SessionEnd(0, 0)
         while at.last < until:
             blocks, at = await self._table.read(key, at, until)
+            if not blocks:  # another process has deleted it meanwhile
+                raise SessionUnknown(session_id)
             yield blocks
 
     async def _check(self) -> None:
