@@ -218,6 +218,9 @@ declare namespace bridge {
     reason?: string | null;
   };
 
+  /** A message of the user, as `dragoman/fork` names it. */
+  type NamedMessage = { text: string; occurrence: number };
+
   /** What the page behind a link shows of a question. */
   type ShownQuestion = { call?: Partial<page.Call>; cwd?: string; title?: string; agent?: string };
 

@@ -64,8 +64,8 @@ async def resume(client, session_id, cwd, **options):
     return await client.connection.call(SESSION_RESUME, request)
 
 
-async def fork(client, session_id, cwd):
-    request = v1.ForkSessionRequest(session_id=session_id, cwd=str(cwd))
+async def fork(client, session_id, cwd, **options):
+    request = v1.ForkSessionRequest(session_id=session_id, cwd=str(cwd), **options)
     return (await client.connection.call(SESSION_FORK, request)).session_id
 
 

@@ -343,6 +343,30 @@ async def test_a_fork_has_the_same_history_and_its_own_future(place):
         assert len((await listed(client)).sessions) == 2
 
 
+async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_the_rest(place):
+    cwd, home = place
+    async with running_agent(home, model=Remembers()) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        for text in ("one", "again", "again"):
+            await client.prompt(session_id, text)
+        copies = {}
+        for text, occurrence in (("one", 1), ("again", 1), ("again", 2)):
+            meta = {"dragoman/fork": {"before": {"text": text, "occurrence": occurrence}}}
+            copies[text, occurrence] = await fork(client, session_id, cwd, meta=meta)
+        error = await refused(fork(client, session_id, cwd, meta={"dragoman/fork": {"before": {"text": "two"}}}))
+        assert (error.code, "no such message" in str(error.data)) == (-32602, True)
+        for copy, count in zip(copies.values(), (1, 3, 5), strict=True):
+            client.updates.clear()
+            await client.prompt(copy, "anew")
+            assert client.text() == f"{count} messages"
+        client.updates.clear()
+        await load(client, copies["again", 2], cwd)
+        assert client.text() == "1 messages3 messages5 messages"
+        said = [each.update.content.text for each in client.updates if isinstance(each.update, v1.UserMessageChunk)]
+        assert said == ["one", "again", "anew"]
+
+
 async def test_a_fork_of_a_live_session_in_a_turn_leaves_it_alone(place):
     cwd, home = place
     async with running_agent(home, "- - text: started\n  - delay_s: 600\n- - text: second\n") as client:

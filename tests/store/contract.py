@@ -375,6 +375,26 @@ class StoreContract:
         assert await sessions_in_lines(store, header.id) == {header.id}
         assert (await reread(store, forked.id))[0] == [*before, (len(before) + 1, "update", b'"fork"')]
 
+    async def test_a_fork_may_end_before_any_line(self, store):
+        header = new_header()
+        log = await store.create(header)
+        for payload in (b"1", b"2", b"3"):
+            log.append(update(payload, header.id))
+            log.record("model", payload)
+            if payload != b"2":
+                await log.sync()
+        whole = await read_all(log)
+        for before in range(1, len(whole) + 2):
+            forked = new_header(forked_from=header.id)
+            await fork(store, header.id, forked, before)
+            again = await store.open(forked.id)
+            assert await read_all(again) == whole[: before - 1]
+            assert again.damage is None
+            again.append(update(b"4", forked.id))
+            await again.close()
+            assert (await reread(store, forked.id))[0][-1] == (before, "update", b"4")
+        await log.close()
+
     async def test_a_fork_of_a_live_session_has_all_that_was_appended_so_far(self, store):
         header = new_header()
         log = await store.create(header)

@@ -24,9 +24,9 @@ def update(payload, session_id=SESSION):
     return update_lines(session_id, [payload])
 
 
-async def fork(store, session_id, header):
+async def fork(store, session_id, header, before=None):
     """Fork a session as an agent does it."""
-    await store.fork(session_id, header, lambda lines: rename_session(lines, session_id, header.id))
+    await store.fork(session_id, header, lambda lines: rename_session(lines, session_id, header.id), before)
 
 
 def make_log(header, *blocks, time=1_763_240_000_000):

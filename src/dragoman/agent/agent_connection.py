@@ -42,6 +42,7 @@ CAPABILITIES = v1.AgentCapabilities(
         CALLS: {"cancel": "_dragoman/tool_call/cancel"},
         TERMINALS: {"cancel": "_dragoman/terminal/cancel"},
         VOID: True,
+        "dragoman/fork": {"before": True},
     },
 )
 """The capabilities of every agent of the kit; those for content and for logging out are the program's."""

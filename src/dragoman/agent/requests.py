@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from dragoman.agent.commands.registry import CommandRegistry
 from dragoman.agent.directories import check_absolute, check_cwd, check_directories
+from dragoman.agent.fork_point import FORK_KEY, read_fork_wish
 from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.login_question import CALLBACK
 from dragoman.agent.program import CONTENT_KINDS, AgentProgram
@@ -127,8 +128,12 @@ class SessionHandlers:
         del request
         cwd, directories, servers = await asyncio.to_thread(_check_place, params)
         instructions = self._check_system_prompt(params.system_prompt)
-        session = await self._sessions.fork(params.session_id, cwd, directories, instructions)
+        wanted = read_fork_wish(params.meta)
+        point = None if wanted is None else await self._sessions.find_fork_point(params.session_id, wanted)
+        session = await self._sessions.fork(params.session_id, cwd, directories, instructions, point=point)
         meta = self._introduce(session, servers)
+        if point is not None:
+            meta = {**(meta or {}), FORK_KEY: {"turns": point.turns}}
         return v1.ForkSessionResponse(
             session_id=session.id, modes=_modes(session), config_options=_options(session), meta=meta
         )

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from dragoman.agent.fork_point import ForkPoint, NamedMessage, find_fork_point
 from dragoman.agent.history import amend, replay, restore
 from dragoman.agent.hook_calls import HookCalls
 from dragoman.agent.program import AgentProgram, SessionOrigin
@@ -124,15 +125,22 @@ class AgentSessions:
         return session
 
     async def fork(
-        self, session_id: str, cwd: str, directories: list[str], system_prompt: v1.SystemPrompt | None = None
+        self,
+        session_id: str,
+        cwd: str,
+        directories: list[str],
+        system_prompt: v1.SystemPrompt | None = None,
+        *,
+        point: ForkPoint | None = None,
     ) -> Session:
-        """Begin a session with the history of another; raises RpcError and LogFailed."""
+        """Begin a session with the history of another, or with that before a point; raises RpcError and LogFailed."""
         fork = await self._make(_header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None:
             await source.updates.settle()
+        rename = partial(rename_session, old=session_id, new=fork.id)
         try:
-            await self._store.fork(session_id, fork.header, partial(rename_session, old=session_id, new=fork.id))
+            await self._store.fork(session_id, fork.header, rename, None if point is None else point.seq)
         except SessionUnknown:
             raise not_found(session_id) from None
         await self._restore(fork, await self._store.open(fork.id), "fork", system_prompt)
@@ -140,6 +148,12 @@ class AgentSessions:
         if fork.memory.choices.archived:  # the copy is a session of its own, which somebody has just begun
             await fork.choose(msgspec.structs.replace(fork.memory.choices, archived=False))
         return fork
+
+    async def find_fork_point(self, session_id: str, wanted: NamedMessage) -> ForkPoint:
+        """Find the turn that a message of a live session began; raises RpcError."""
+        session = self.get(session_id)
+        await session.updates.settle()
+        return await find_fork_point(session.log, wanted)
 
     async def close(self, session_id: str) -> None:
         """Stop and free a session, keeping its history; raises RpcError `-32002` when there is none."""

@@ -156,6 +156,15 @@ class Block(msgspec.Struct, gc=False):
             begin = at + length + 1
         return found
 
+    def before(self, seq: int) -> "Block":
+        """Return the part of it before a line, which is one of its lines but the first."""
+        count = seq - self.first
+        end = self.start
+        for _ in range(count):
+            end = self.buffer.index(b"\n", end) + 1
+        places = [place for place in self.places if self.start + place[0] < end]
+        return Block(self.first, seq - 1, self.time, self.buffer, self.start, end, places)
+
     def numbered_lines(self) -> Iterator[tuple[int, bytes]]:
         """Return every line with its number and without its newline."""
         return enumerate(self.lines[:-1].split(b"\n"), self.first)
@@ -176,6 +185,15 @@ _decode_places = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _decode_object = msgspec.json.Decoder(dict[str, object]).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+
+
+def cut_before(blocks: list[Block], seq: int | None) -> tuple[list[Block], bool]:
+    """Return the blocks, or their lines before one of a number, and whether more may follow."""
+    if seq is None or not blocks or blocks[-1].last < seq:
+        return blocks, True
+    whole = [block for block in blocks if block.last < seq]
+    rest = blocks[len(whole)]
+    return ([*whole, rest.before(seq)] if rest.first < seq else whole), False
 
 
 def now_ms() -> int:

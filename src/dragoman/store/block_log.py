@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ from dragoman.store.block import (
     Block,
     Header,
     Rename,
+    cut_before,
     decode_header,
     encode_header,
     find_blocks,
@@ -223,8 +224,15 @@ def write_sound(disk: Disk, reader: LogReader, header: Header, target: Path) -> 
     return start, LogPosition(size, last, checksum)
 
 
-def write_fork(disk: Disk, reader: LogReader, rename: Rename, header: Header, target: Path) -> None:
-    """Make a log of all that a reader gives, renamed: with the session id of the fork in each line.
+class ForkedLines(NamedTuple):
+    """The lines of a session that a fork has: how they are renamed, and the first that it does not have."""
+
+    rename: Rename
+    before: int | None = None
+
+
+def write_fork(disk: Disk, reader: LogReader, wanted: ForkedLines, header: Header, target: Path) -> None:
+    """Make a log of all that a reader gives, or of the lines before one, with the session id of the fork in each line.
 
     A torn end or a damaged part comes along: it is found, told and mended when the fork is opened, as in the
     original. A failure leaves nothing behind.
@@ -233,15 +241,17 @@ def write_fork(disk: Disk, reader: LogReader, rename: Rename, header: Header, ta
     try:
         block, checksum = encode_header(header, now_ms())
         write_all(disk, fd, block)
-        while blocks := reader.read():
+        goes_on = True
+        while goes_on and (read := reader.read()):
+            blocks, goes_on = cut_before(read, wanted.before)
             pieces: list[bytearray] = []
             for found in blocks:
                 if found is not reader.unsealed:
-                    sealed, checksum = reseal(found, rename(found.lines), checksum)
+                    sealed, checksum = reseal(found, wanted.rename(found.lines), checksum)
                     pieces.append(sealed)
             write_all(disk, fd, b"".join(pieces))
-        if reader.damage is not None or reader.unsealed is not None:
-            write_all(disk, fd, rename(reader.read_rest()))
+        if goes_on and (reader.damage is not None or reader.unsealed is not None):
+            write_all(disk, fd, wanted.rename(reader.read_rest()))
         disk.sync(fd)
     except BaseException:
         target.unlink()

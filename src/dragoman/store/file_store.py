@@ -15,7 +15,7 @@ from typing import TypeVar
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError, LogFailed, LogFileFailed, SessionBusy, SessionUnknown, SessionUnreadable
 from dragoman.store.block import VERSION, Block, Draft, Header, Rename, encode_header, now_ms
-from dragoman.store.block_log import LogHead, LogPosition, read_head, write_blocks, write_fork
+from dragoman.store.block_log import ForkedLines, LogHead, LogPosition, LogReader, read_head, write_blocks, write_fork
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
 from dragoman.store.file_log import FileLog, open_reader
 from dragoman.store.index import Index
@@ -102,14 +102,18 @@ class FileStore:
         next_cursor = last and encode_cursor(last.updated_ms, last.header.id, place, archived)
         return Page([_summarise(entry) for entry in shown], next_cursor)
 
-    async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
+    async def fork(self, session_id: str, header: Header, rename: Rename, before: int | None = None) -> None:
         target = log_path(self._home, header.cwd, header.id)
         end: int | None = None
         live = self._live.get(session_id)
         if live is not None:
             live.seal_if_possible()
             end = live.end_offset
-        await finish_in_thread(lambda: self._fork(session_id, header, target, end, rename))
+
+        def write(reader: LogReader, fresh: Path) -> None:
+            write_fork(self._disk, reader, ForkedLines(rename, before), header, fresh)
+
+        await finish_in_thread(lambda: self._fork(session_id, target, end, write))
 
     async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
         """Take a session of another store over, all or nothing; tells whether its id was free."""
@@ -273,7 +277,7 @@ class FileStore:
             raise SessionUnreadable(str(path), f"its header says that it is session {head.header.id}")
         return head
 
-    def _fork(self, session_id: str, header: Header, target: Path, end: int | None, rename: Rename) -> None:
+    def _fork(self, session_id: str, target: Path, end: int | None, write: Callable[[LogReader, Path], None]) -> None:
         source, head = self._find_known(session_id)
         fresh = target.with_suffix(".jsonl.new")
         with failing(target, "create"):
@@ -282,7 +286,7 @@ class FileStore:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             reader = open_reader(self._disk, source, head, end)
             try:
-                write_fork(self._disk, reader, rename, header, fresh)
+                write(reader, fresh)
             finally:
                 reader.close()
             fresh.rename(target)

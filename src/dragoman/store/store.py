@@ -187,8 +187,8 @@ class Store(Protocol):
         """List sessions that were prompted, of one working directory or all, newest first; raises BadCursor."""
         ...
 
-    async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
-        """Make a new session of all that another one has written; it need not be held.
+    async def fork(self, session_id: str, header: Header, rename: Rename, before: int | None = None) -> None:
+        """Make a new session of all that another one has written, or of its lines before one; it need not be held.
 
         `rename` gives lines of the other session the id of the new one, without changing the length of any.
         Raises SessionUnknown, SessionUnreadable, LogFailed.

@@ -1,4 +1,4 @@
-"""Work that the agent begins by itself, which version 2 of ACP has: the page shows it running, and can stop it."""
+"""Our own agents on the page: work that one begins by itself, and a message that is said better in a copy."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from tests.bridge.browser.pages import agent_messages, say
+from tests.bridge.browser.pages import agent_messages, composer, say, user_messages
 from tests.bridge.guard.serving import serving
 
 AGENT = Path(__file__).parent.parent / "agents" / "agent_v2.py"
@@ -30,4 +30,38 @@ async def test_the_page_shows_work_that_nobody_asked_for(browser, tmp_path):
         await expect(stop).to_be_visible()
         (tmp_path / "gate.end").touch()
         await expect(stop).to_be_hidden()
+        await page.close()
+
+
+SCRIPT = """
+- - text: "First."
+- - text: "Second."
+- - text: "Third."
+- - text: "Fourth."
+"""
+
+
+async def test_an_edited_message_goes_into_a_copy_that_ends_before_it(browser, tmp_path):
+    script = tmp_path / "script.yaml"
+    script.write_text(SCRIPT)
+    with serving(tmp_path / "home", "--cwd", str(tmp_path), "--model", f"script:{script}", agent=()) as served:
+        page = await browser.new_page()
+        await page.goto(served.url)
+        for count, text in enumerate(("one", "again", "again"), 1):
+            await say(page, text)
+            await expect(agent_messages(page)).to_have_count(count)
+            await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+        original = page.url
+        await page.locator(".message-user").nth(2).hover()
+        await page.get_by_role("button", name="Edit", exact=True).nth(2).click()
+        await expect(page.locator(".resend")).to_contain_text("a copy of this session that ends before this message")
+        await composer(page).fill("better")
+        await composer(page).press("Enter")
+        await expect(user_messages(page)).to_have_text(["one", "again", "better"])
+        await expect(agent_messages(page)).to_have_count(3)
+        assert page.url != original
+        await page.reload()
+        await expect(user_messages(page)).to_have_text(["one", "again", "better"])
+        await page.goto(original)  # another fragment, in the same tab
+        await expect(user_messages(page)).to_have_text(["one", "again", "again"])
         await page.close()

@@ -45,6 +45,10 @@ LOAD = "session/load"
 RESUME = "session/resume"
 
 
+FORK_KEY = "dragoman/fork"
+"""In `_meta` of the answer to a fork that has not all of the session that it was made of."""
+
+
 class OpeningRequests:
     """Serves the requests of viewers that open sessions."""
 
@@ -86,6 +90,10 @@ class OpeningRequests:
                 request.pass_on(line)
                 return
             parent = self._registry.find(request.session_id)
+            if FORK_KEY in fields_of(result.get("_meta", UNSET)):
+                # It ends before a message, and the agent knows where: its history comes when it is loaded.
+                request.pass_on(line)
+                return
             if parent is not None and self._registry.find(session_id) is None:
                 self._spawn(self._add_fork(request, session_id, parent, result, line))
             else:

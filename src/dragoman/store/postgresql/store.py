@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from dragoman.cancellation import finish
 from dragoman.errors import DragomanError, SessionBusy, SessionUnknown
-from dragoman.store.block import Block, Header, Rename
+from dragoman.store.block import Block, Header, Rename, cut_before
 from dragoman.store.block_log import reseal
 from dragoman.store.naming import check_session_id, is_session_id, normalise
 from dragoman.store.postgresql import schema
@@ -96,7 +96,7 @@ class PostgresStore:
         next_cursor = last and encode_cursor(last.updated_ms, last.header.id, place, archived)
         return Page([_summarise(session) for session in shown], next_cursor)
 
-    async def fork(self, session_id: str, header: Header, rename: Rename) -> None:
+    async def fork(self, session_id: str, header: Header, rename: Rename, before: int | None = None) -> None:
         check_session_id(header.id)
         await self._check()
         if not is_session_id(session_id):
@@ -106,7 +106,7 @@ class PostgresStore:
             await live.sync()
         key, end, facts = await self._table.find_end(session_id)
         blocks = self._read(session_id, key, end.last)
-        if not await finish(self._table.copy(header, seal_anew(blocks, rename), facts)):
+        if not await finish(self._table.copy(header, seal_anew(blocks, rename, before), facts)):
             raise SessionTaken(header.id)
 
     async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
@@ -248,10 +248,16 @@ class _Background:
             await asyncio.wait(list(self._tasks))
 
 
-async def seal_anew(source: AsyncIterator[list[Block]], rename: Rename | None = None) -> AsyncIterator[SealedBlocks]:
-    """Seal blocks anew, with renamed lines if they go to another session."""
+async def seal_anew(
+    source: AsyncIterator[list[Block]], rename: Rename | None = None, before: int | None = None
+) -> AsyncIterator[SealedBlocks]:
+    """Seal blocks anew, with renamed lines if they go to another session, up to a line if one is given."""
     end = SessionEnd(0, 0)
-    async for blocks in source:
+    goes_on = True
+    async for read in source:
+        if not goes_on:
+            continue  # read to its end, so that it is closed
+        blocks, goes_on = cut_before(read, before)
         new = SealedBlocks([], [], [], end)
         for block in blocks:
             lines = block.lines if rename is None else rename(block.lines)

@@ -117,6 +117,8 @@ export class App {
 
   start() {
     this.connection.start();
+    // A link to another session in the same tab; our own changes of the address do not come here.
+    addEventListener("hashchange", () => (readPlace().agent === this.agentName ? this.#openPlace() : location.reload()));
   }
 
   /** @param {string | null} name */
@@ -156,10 +158,16 @@ export class App {
     }
   }
 
-  /** @param {string} id */
-  async forkSession(id) {
+  /**
+   * Copy a session, all of it or the part before a message, and show the copy.
+   *
+   * @param {string} id
+   * @param {bridge.NamedMessage | null} before
+   */
+  async forkSession(id, before = null) {
     const known = this.state.sessions.get(id);
-    const params = { sessionId: id, cwd: this.#cwdOf(id), mcpServers: [] };
+    const meta = before && { _meta: { "dragoman/fork": { before } } };
+    const params = { sessionId: id, cwd: this.#cwdOf(id), mcpServers: [], ...meta };
     const result = await this.connection.request("session/fork", params);
     // The copy's history is not part of the answer: it is loaded like any other session's.
     this.state.noteSession({ viewers: 0, ...known, sessionId: result.sessionId, cwd: params.cwd, state: "idle", pending: 0 });

@@ -28,14 +28,30 @@ export function resendOf(item, session, app) {
     const words = "This agent cannot go back: the message is sent at the end of this session.";
     return { ...written, words, open: async () => session };
   }
-  const words = "Sent in a copy of this session. The copy has all that was said, and this session stays as it is.";
+  const before = app.capabilities._meta?.["dragoman/fork"]?.before ? nameOfMessage(item, session) : null;
+  const words = before
+    ? "Sent in a copy of this session that ends before this message. This session stays as it is, and so do the files."
+    : "Sent in a copy of this session. The copy has all that was said, and this session stays as it is.";
   const open = async () => {
-    await app.forkSession(session.id);
+    await app.forkSession(session.id, before);
     const copy = app.state.session;
     if (!copy) throw new Error("The copy was left before the message was sent.");
     return copy;
   };
   return { ...written, words, open };
+}
+
+/**
+ * How the agent finds a message: by its text, and which of the messages with this text it is.
+ *
+ * @param {page.MessageItem} item
+ * @param {page.Session} session
+ * @returns {bridge.NamedMessage}
+ */
+function nameOfMessage(item, session) {
+  const text = item.blocks.map(textOf).join("");
+  const same = session.transcript.items.slice(0, item.n + 1).filter((one) => one.type === "message" && one.role === "user" && one.blocks.map(textOf).join("") === text);
+  return { text, occurrence: same.length };
 }
 
 /**
