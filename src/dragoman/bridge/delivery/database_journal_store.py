@@ -120,6 +120,8 @@ class DatabaseJournalStore:
             _, late = await asyncio.wait(finishing, timeout=_LAST_COMMITS_S)
             for task in late:
                 task.cancel()
+        for journal in self.open_journals():
+            journal.drop()  # a commit that fails from now on is nobody's concern any more
 
     async def _delete(self, session_id: str) -> None:
         with suppress(DragomanError):  # the session of a node that lives is deleted there

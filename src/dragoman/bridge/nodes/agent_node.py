@@ -134,7 +134,9 @@ class AgentNode:
 
     def journal_committed(self, journal: DatabaseJournal) -> None:
         """Wake the nodes whose viewers follow a session."""
-        nodes = self.viewers.nodes_of(journal.header.id)
+        session = self.parts.registry.sessions.get(journal.header.id)
+        viewers = () if session is None else session.subscriptions
+        nodes = {viewer.link.node for viewer in viewers if isinstance(viewer, RemoteViewer)}
         if nodes:
             self._node.wake(nodes)
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from psycopg import Error
@@ -124,7 +124,7 @@ class BridgeNode:
         """Return the other nodes that serve an agent of this name."""
         return [node for node, agents in self._nodes.items() if agent in agents]
 
-    def wake(self, nodes: Sequence[uuid.UUID]) -> None:
+    def wake(self, nodes: Iterable[uuid.UUID]) -> None:
         """Wake nodes: once for all that was committed while the wake before was under way."""
         self._to_wake.update(nodes)
         if self._waking is None:

@@ -83,6 +83,8 @@ class PendingRelay(msgspec.Struct, frozen=True):
     session_id: str | None
     is_ours: bool = False
     """Whether the viewer did not ask it."""
+    keeps_place: bool = False
+    """Whether the viewer goes on where it is by the time of the answer: it takes records meanwhile."""
 
 
 class OwnerLink:
@@ -209,13 +211,15 @@ class ViewerRelay:
 
     def _pass_on(self, viewer: Viewer, message: Message, line: bytes, session_id: str, owner: uuid.UUID) -> None:
         link = self._link(viewer, owner)
+        given = line
         if message.method in _REOPENING:
             line = self._go_on_where_it_is(viewer, message, line, session_id)
+        keeps_place = message.method == _RESUME and line is not given
         viewer.outbox.note_use(session_id)
         if message.method == "session/prompt":
             viewer.outbox.note_step(session_id)
         if message.id is not UNSET and message.method is not None:
-            link.pending[bytes(message.id)] = PendingRelay(message.method, line, session_id)
+            link.pending[bytes(message.id)] = PendingRelay(message.method, line, session_id, keeps_place=keeps_place)
         self._send(link.owner, ViewerLine(self._agent, link.id, line))
 
     def _go_on_where_it_is(self, viewer: Viewer, message: Message, line: bytes, session_id: str) -> bytes:
@@ -294,7 +298,7 @@ class ViewerRelay:
         watched.owner = link.owner
         here = watched.viewers.get(viewer)
         is_asked = any(
-            each.method in _REOPENING and not each.is_ours and each.session_id == message.session
+            each.method in _REOPENING and not (each.is_ours or each.keeps_place) and each.session_id == message.session
             for each in link.pending.values()
         )
         if not is_asked and here is not None and here.journal is watched.journal:

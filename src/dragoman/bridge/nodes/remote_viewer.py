@@ -227,10 +227,6 @@ class RemoteViewers:
         self._admit = admit
         self._viewers: dict[tuple[uuid.UUID, str], RemoteViewer] = {}
 
-    def nodes_of(self, session_id: str) -> list[uuid.UUID]:
-        """Return the nodes whose viewers follow a session."""
-        return list({link[0] for link, viewer in self._viewers.items() if session_id in viewer.outbox.subscriptions})
-
     def open(
         self,
         message: OpenLink,

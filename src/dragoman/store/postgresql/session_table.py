@@ -93,7 +93,7 @@ WHERE before < %s ORDER BY first
 _READ_FROM: LiteralString = """
 SELECT data FROM (
     SELECT first, data, sum(length(data)) OVER (ORDER BY first) - length(data) AS before FROM (
-        SELECT first, data FROM dragoman_block WHERE session = %(key)s AND last <= %(until)s AND first >= coalesce((
+        SELECT first, data FROM dragoman_block WHERE session = %(key)s AND first <= %(until)s AND first >= coalesce((
             SELECT first FROM dragoman_block WHERE session = %(key)s AND first <= %(after)s AND last <= %(after)s
             ORDER BY first DESC LIMIT 1), 0)
         ORDER BY first LIMIT %(rows)s) AS next_ones) AS sized
@@ -335,7 +335,7 @@ class SessionTable:
         return found.blocks, SessionEnd(found.blocks[-1].last, found.checksum) if found.blocks else after
 
     async def read_from(self, key: int, after: int, until: int) -> list[Block]:
-        """Read some blocks that follow a line, up to a number; none is the end. Raises SessionUnreadable.
+        """Read some blocks that follow a line, up to the one with a number; none is the end. Raises SessionUnreadable.
 
         The block before them is read for its sum, with which the next one begins.
         """
