@@ -1,10 +1,13 @@
 """The commands and options that the documentation names exist."""
 
 import re
+import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from dragoman.cli.commands import build_parser
 from dragoman.cli.completion import list_completions
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,3 +45,28 @@ def test_a_table_of_options_has_options_that_exist(page):
 def test_the_pages_show_every_command():
     shown = {name.split()[0] for page in PAGES for name, _ in commands_of(page)}
     assert {name.split()[0] for name in COMMANDS} <= shown
+
+
+def lines_of(page):
+    """Yield the commands of the code blocks of a page, each as its words; what a shell would put in is left out."""
+    for block in re.findall(r"^ *```(?:sh|text|console)?\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            found = re.match(r"(?:\s*\$ |\s*(?:[A-Z_]+=\S+ )*)dragoman (?=[a-z])(.*)", line)
+            if found and "…" not in found[1]:
+                yield list(
+                    takewhile(
+                        lambda word: word not in {"|", "||", "&", "&&", ">"}, shlex.split(found[1], comments=True)
+                    )
+                )
+
+
+WITH_EXAMPLES = [
+    page for page in PAGES if page.name != "commands.md"
+]  # that one has the usage of each, from its parser
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_a_command_in_a_block_is_one_that_its_parser_takes(page):
+    for name, *arguments in lines_of(page):
+        assert name in COMMANDS
+        build_parser(name).read(arguments)
