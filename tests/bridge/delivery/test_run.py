@@ -63,3 +63,15 @@ def test_an_encoding_is_made_once_for_each_epoch_and_number():
 
 def test_line_ends_between_the_tokens_of_a_message_are_none_of_a_run():
     assert MessageRun.of_message(b'{"a":\r\n1}').lines == b'{"a":  1}\n'
+
+
+def test_a_function_that_changes_nothing_looks_at_the_lines_once_for_all_viewers():
+    run, seen = run_of(3, 4), []
+
+    def keep(lines):
+        seen.append(lines)
+        return lines
+
+    assert [run.change(keep) for _ in range(3)] == [run, run, run]
+    assert seen == [run.lines]
+    assert run.change(lambda lines: lines.replace(b"3", b"9")).messages() == [b"9", b"4", b"5", b"6"]

@@ -34,7 +34,17 @@ _EncodingKey = tuple[Encoder, bytes | None, int]
 class MessageRun:
     """Messages without a gap between their numbers, each one line of JSON with a newline."""
 
-    __slots__ = ("_encodings", "_on_copy", "_with_cursors", "copied_bytes", "first", "last", "lines", "time_ms")
+    __slots__ = (
+        "_encodings",
+        "_on_copy",
+        "_unchanged_by",
+        "_with_cursors",
+        "copied_bytes",
+        "first",
+        "last",
+        "lines",
+        "time_ms",
+    )
 
     def __init__(self, lines: bytes, first: int, time_ms: int = 0, *, count: int | None = None) -> None:
         self.lines = lines
@@ -46,6 +56,7 @@ class MessageRun:
         """Memory of its copies."""
         self._encodings: dict[_EncodingKey, bytes] = {}
         self._with_cursors: MessageRun | None = None
+        self._unchanged_by: Callable[[bytes], bytes] | None = None
         self._on_copy: Callable[[int], None] | None = None
 
     @classmethod
@@ -79,9 +90,17 @@ class MessageRun:
         return MessageRun(self.lines[:end], self.first, self.time_ms)
 
     def change(self, change: Callable[[bytes], bytes]) -> "MessageRun":
-        """Return the run with other lines in the place of its own."""
+        """Return the run with other lines in the place of its own.
+
+        Viewers with the same capabilities have the same function: one that changes nothing looks at the lines once.
+        """
+        if change is self._unchanged_by:
+            return self
         lines = change(self.lines)
-        return self if lines == self.lines else MessageRun(lines, self.first, self.time_ms)
+        if lines != self.lines:
+            return MessageRun(lines, self.first, self.time_ms)
+        self._unchanged_by = change
+        return self
 
     def with_cursors(self, epoch: bytes) -> "MessageRun":
         """Return the run with a cursor in each message: a copy that is made once."""

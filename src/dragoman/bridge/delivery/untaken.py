@@ -6,6 +6,7 @@ are the same for everybody.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import msgspec
 from msgspec import UNSET
@@ -23,8 +24,9 @@ _MARKS = {
 """Bytes that stand in every such update."""
 
 
+@cache
 def teller_of(takes: ClientTakes) -> Callable[[bytes], bytes] | None:
-    """Return the function that changes lines for a viewer; None for a viewer that takes everything."""
+    """Return the function that changes lines for a viewer, the same for all that take the same; None without need."""
     is_taken = {**dict.fromkeys(_COMPACTION, takes.compaction), **dict.fromkeys(_SUBAGENTS, takes.subagents)}
     untaken = frozenset(kind for kind, taken in is_taken.items() if not taken)
     if not untaken:
