@@ -1,4 +1,4 @@
-"""`python -m bench [PART…] [--quick] [--json FILE]`."""
+"""`python -m bench [PART…] [--title TEXT] [--quick] [--json FILE]`."""
 
 import argparse
 import os
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         results = [
             run_rounds(measure, quick=options.quick, progress=progress.show)
             for measure in MEASURES
-            if measure.part in (options.parts or PARTS)
+            if measure.part in (options.parts or PARTS) and options.title in measure.title
         ]
     progress.clear()
     print(table.render(results))
@@ -86,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure dragoman beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--title", default="", metavar="TEXT", help="only measures that have this in their title")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
     parser.add_argument(
         "--json",
@@ -118,6 +119,8 @@ def to_json(described: dict[str, str], results: Sequence[Result], others: Sequen
                 "part": result.measure.part,
                 "title": result.measure.title,
                 "unit": result.measure.unit,
+                "date": result.date,
+                "loads": result.loads,
                 "outcomes": result.outcomes,
                 "targets": [
                     {"target": target, "ratio": result.ratio(target.ours, target.theirs)}

@@ -5,11 +5,11 @@ import os
 import platform
 import shutil
 import subprocess
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from bench.commands import TYPESCRIPT_SDK
+from bench.rounds import now
 
 PACKAGES = ("dragoman", "msgspec", "uvloop", "agent-client-protocol")
 
@@ -17,7 +17,7 @@ PACKAGES = ("dragoman", "msgspec", "uvloop", "agent-client-protocol")
 def describe() -> dict[str, str]:
     """Return the date, the machine and the versions, by name."""
     return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": now(),
         "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} x {_processor()}",
         "load": f"{os.getloadavg()[0]:.2f} before the run",
         "Python": platform.python_version(),

@@ -35,10 +35,13 @@ class _Measured(msgspec.Struct):
     title: str
     unit: str
     outcomes: list[_Outcome]
+    date: str = ""
+    loads: tuple[float, float] | None = None
 
 
 class _Results(msgspec.Struct):
     machine: dict[str, str]
+    """That of the last run; earlier runs may have left measures."""
     measures: list[_Measured]
 
 
@@ -72,16 +75,19 @@ def read_results(path: Path) -> _Results:
 
 def find_figures(results: _Results, row: Row) -> Figures:
     """Find the medians of a row; those of a measure that did not run are None."""
-    for measured in results.measures:
-        if (measured.part, measured.title) == (row.part, row.title):
-            medians = {
-                outcome.contender: statistics.median(outcome.samples)
-                for outcome in measured.outcomes
-                if outcome.samples
-            }
-            theirs = None if row.theirs is None else medians.get(row.theirs)
-            return Figures(row, measured.unit, medians.get(row.ours), theirs)
-    return Figures(row, "", None, None)
+    measured = _find_measured(results, row)
+    if measured is None:
+        return Figures(row, "", None, None)
+    medians = {
+        outcome.contender: statistics.median(outcome.samples) for outcome in measured.outcomes if outcome.samples
+    }
+    theirs = None if row.theirs is None else medians.get(row.theirs)
+    return Figures(row, measured.unit, medians.get(row.ours), theirs)
+
+
+def _find_measured(results: _Results, row: Row) -> _Measured | None:
+    same = (measured for measured in results.measures if (measured.part, measured.title) == (row.part, row.title))
+    return next(same, None)
 
 
 def make_table(results: _Results) -> str:
@@ -90,19 +96,21 @@ def make_table(results: _Results) -> str:
     versions = ", ".join(
         machine[name] if name == "machine" else f"{name} {machine[name]}" for name in MACHINE_NAMES if name in machine
     )
+    begun = [machine["date"], *(measured.date for measured in results.measures if measured.date)]
     lines = [
         BEGIN,
-        f"Measured on {machine['date']} ({versions}; load {machine['load']}).",
+        f"Measured until {max(begun)} ({versions}).",
         "",
         "![Each measure against its peer, and its target](performance.svg)",
         "",
-        "| | measure | dragoman | against | ratio | target | |",
-        "|---|---|---|---|---|---|---|",
+        "| | measure | dragoman | against | ratio | target | | load |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for section in SECTIONS:
         title = section.title
         for row in section.rows:
-            lines.append(f"| {title} | {' | '.join(_cells(find_figures(results, row)))} |")
+            cells = (*_cells(find_figures(results, row)), _load(_find_measured(results, row)))
+            lines.append(f"| {title} | {' | '.join(cells)} |")
             title = ""
     return "\n".join([*lines, END])
 
@@ -119,6 +127,11 @@ def _cells(figures: Figures) -> Iterator[str]:
         yield "" if figures.ratio is None else f"**{_number(figures.ratio)}**"
     yield f"{row.relation} {_figure(row.target, row.unit) if row.theirs is None else _number(row.target)}"
     yield {True: "reached", False: "**missed**", None: "not measured"}[figures.is_reached]
+
+
+def _load(measured: _Measured | None) -> str:
+    """Return the lowest and the highest load of the machine while a row was measured, where that was noted."""
+    return "" if measured is None or measured.loads is None else " to ".join(map(_number, measured.loads))
 
 
 def _figure(value: float | None, unit: str) -> str:

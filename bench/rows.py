@@ -129,6 +129,22 @@ SECTIONS = (
         ),
     ),
     Section(
+        "MCP servers",
+        (
+            Row("a call of a tool", "mcp", "a call of an MCP tool", "dragoman", "bare mcp client", "at most", 1.2),
+            Row(
+                "a call by MCP 2026-07-28",
+                "mcp",
+                "a call in each era of MCP",
+                "2026-07-28",
+                "2025-11-25",
+                "at most",
+                1.1,
+                "MCP 2025-11-25",
+            ),
+        ),
+    ),
+    Section(
         "The client",
         (
             Row(

@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def results_of(tmp_path, part, title, unit, samples):
     outcomes = [{"contender": name, "samples": found} for name, found in samples.items()]
-    measure = {"part": part, "title": title, "unit": unit, "outcomes": outcomes}
+    measure = {"part": part, "title": title, "unit": unit, "outcomes": outcomes, "loads": [0.5, 12.0]}
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"machine": {"date": "today", "load": "0"}, "measures": [measure]}))
     return read_results(path)
@@ -40,9 +40,9 @@ def test_the_page_and_the_chart_are_made_from_the_results():
 def test_a_row_says_whether_its_target_is_reached_or_was_not_measured(tmp_path):
     samples = {"dragoman agent": [90.0, 100.0, 400.0], "Python SDK": [500.0], "TypeScript SDK": [80.0]}
     table = make_table(results_of(tmp_path, "start", "spawn to initialize", "ms", samples))
-    assert "| 100 ms | 500 ms, Python SDK | **0.2** | at most 0.25 | reached |" in table
+    assert "| 100 ms | 500 ms, Python SDK | **0.2** | at most 0.25 | reached | 0.5 to 12 |" in table
     assert "| 100 ms | 80 ms, TypeScript SDK | **1.25** | at most 1 | **missed** |" in table
-    assert "| - | -, no log |  | at least 0.9 | not measured |" in table
+    assert "| - | -, no log |  | at least 0.9 | not measured |  |" in table
 
 
 def test_the_chart_shows_less_as_better_where_less_is_aimed_at(tmp_path):
