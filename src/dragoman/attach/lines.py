@@ -40,7 +40,7 @@ def unmark(line: bytes) -> MarkedLine:
 
 
 def _unmark_slowly(line: bytes) -> MarkedLine:
-    fields = decode_fields(line)
+    fields = fields_of(Raw(line))  # what is no message has no fields, and passes as it came
     params = fields_of(fields.get("params", UNSET))
     meta = fields_of(params.get("_meta", UNSET))
     if OWN not in meta and PROMPT_KEY not in meta:

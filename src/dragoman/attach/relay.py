@@ -53,6 +53,7 @@ MAX_EDITOR_BYTES = 16 * 1024 * 1024
 
 _V1 = b"1"
 _MARKED = b'"session/update"'
+_MAX_DIGITS = 9
 
 
 class RelayState(Enum):
@@ -368,7 +369,7 @@ class Relay:
             self._sessions.note_cursor(session_id, cursor)
             if "reset" in own:
                 self._tell(f"session {session_id} has another history now; load it again to see all of it")
-        for settled in self._asked.expect(session_id, int(bytes(own.get("asked", b"0")))):
+        for settled in self._asked.expect(session_id, _count_of(own.get("asked"))):
             self._withdraw_from_editor(settled)
         self._flush()
 
@@ -418,6 +419,12 @@ class Relay:
         if state not in _NEXT[self.state]:
             raise AssertionError(f"a relay cannot go from {self.state.name} to {state.name}")
         self.state = state
+
+
+def _count_of(raw: Raw | None) -> int:
+    """Return a count that the bridge tells; anything else counts as none."""
+    digits = b"" if raw is None else bytes(raw)
+    return int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else 0
 
 
 def _with_params(line: bytes, params: dict[str, Any]) -> bytes:
