@@ -182,6 +182,11 @@ class TestClient:
             async with client_of(RpcError(-32022, "unsupported"), RpcError(-32603, "no licence")):
                 pass
 
+    async def test_the_first_refusal_is_the_error_of_an_agent_that_speaks_version_2_alone(self):
+        with pytest.raises(ConnectFailed, match="bad settings"):
+            async with client_of(RpcError(-32603, "bad settings"), RpcError(-32022, "unsupported")):
+                pass
+
     async def test_an_agent_that_only_echoes_the_number_speaks_version_1(self):
         async with client_of({**V1_ANSWER, "protocolVersion": 2}) as (remote, _):
             assert remote.protocol_version == 1

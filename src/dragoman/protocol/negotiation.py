@@ -21,6 +21,7 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.wire import LayeredTransport, Malformed, Message, Oversized, Transport, parse
+from dragoman.wire.message import parse_error
 
 if TYPE_CHECKING:
     from dragoman.protocol.translate.lines import LineTranslation
@@ -29,6 +30,7 @@ SWITCH = "DRAGOMAN_ACP_V2"
 """The variable of the environment that turns version 2 off, with the value 0."""
 
 _MAX_VERSION = 0xFFFF
+_UNSUPPORTED_VERSION = -32022
 _SECOND_ID = 0
 """The id under which a client asks a second time; those of its peer begin at 1."""
 
@@ -154,6 +156,8 @@ class AskingTransport(NegotiatedTransport):
         super().__init__(transport, "agent")
         self._request: dict[str, Any] = {}
         self._is_second = False
+        self._refusal = b""
+        """The line with which version 2 was refused."""
 
     def write(self, lines: bytes | bytearray | memoryview) -> None:
         if self.phase is not _OPEN:
@@ -177,7 +181,7 @@ class AskingTransport(NegotiatedTransport):
                 self._receiver.lines_received([line])
                 continue
             if answer.error is not UNSET and not self._is_second:
-                self._is_second = True
+                self._is_second, self._refusal = True, cast("bytes", line)
                 _log.info("the agent refused version 2 of ACP and is asked for version 1")
                 self._send([_encode({**self._request, "id": _SECOND_ID})])
                 continue
@@ -205,6 +209,8 @@ class AskingTransport(NegotiatedTransport):
             _log.warning("the agent answers version 2 of ACP, but in the form of version 1, which is spoken with it")
             fields["protocolVersion"] = 1
             line = _encode({"jsonrpc": "2.0", "id": self._request["id"], "result": fields})
+        elif answer.error is not UNSET and parse_error(answer.error).code == _UNSUPPORTED_VERSION:
+            line = self._refusal  # it speaks version 2, so that the reason for the first refusal is another one
         elif self._is_second:
             line = _encode({**msgspec.json.decode(line), "id": self._request["id"]})
         self._receiver.lines_received([line])
