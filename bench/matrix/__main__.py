@@ -1,6 +1,7 @@
-"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write the page.
+"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write their pages.
 
-The others are taken from the last run. `--pages` checks nothing. The exit code is 1 when a finding is not confirmed,
+The others of a page are taken from the last run; a page none of whose subjects is named stays as it is. `--pages`
+checks nothing and writes both. The exit code is 1 when a finding is not confirmed,
 or when ours failed.
 """
 
@@ -11,7 +12,8 @@ from bench import commands
 from bench.matrix.checked import Checked, keep, plain, recall
 from bench.matrix.checking import check
 from bench.matrix.confirmed import findings, read_confirmed
-from bench.matrix.pages import Column, matrix_page
+from bench.matrix.pages import COMPARED, PROMPTED, Column, matrix_page
+from bench.matrix.prompted import prompted_agents
 from bench.matrix.registry import registry_agents
 from bench.matrix.subject import Subject
 from bench.matrix.subjects import AGENTS, CLIENTS
@@ -19,35 +21,49 @@ from bench.measure import Missing
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
 
-SUBJECTS = (*AGENTS, *registry_agents(), *CLIENTS)
+PAGES = {
+    "check-matrix.md": (COMPARED, (*AGENTS, *registry_agents(), *CLIENTS)),
+    "check-matrix-prompts.md": (PROMPTED, prompted_agents()),
+}
+SUBJECTS = [subject for _, subjects in PAGES.values() for subject in subjects]
 DOCS = commands.ROOT / "docs"
 MAX_REASON = 400
 
 
 def main(names: Sequence[str]) -> int:
-    """Check, and write the page."""
+    """Check, and write the pages."""
     unknown = set(names) - {each.name for each in SUBJECTS} - {"--pages"}
     if unknown:
         print(f"there is no {', '.join(sorted(unknown))}; known are: {', '.join(each.name for each in SUBJECTS)}")
         return 2
+    open_: list[str] = []
+    for page, (title, subjects) in PAGES.items():
+        if not names or "--pages" in names or any(each.name in names for each in subjects):
+            open_ += _write_page(page, title, subjects, names)
+    for each in open_:
+        print(each)
+    return 1 if open_ else 0
+
+
+def _write_page(page: str, title: str, subjects: Sequence[Subject], names: Sequence[str]) -> list[str]:
+    """Check what is to be checked and write one page; return the findings that are not confirmed."""
     columns: list[Column] = []
     missing: list[tuple[Subject, str]] = []
-    for subject in SUBJECTS:
+    for subject in subjects:
         try:
             columns.append((subject, _checked(subject, anew=not names or subject.name in names)))
         except (Missing, DragomanError) as error:
             missing.append((subject, plain(one_line(str(error)), MAX_REASON)))
     confirmations = read_confirmed()
-    (DOCS / "check-matrix.md").write_text(matrix_page(columns, missing, confirmations))
-    open_ = [
+    (DOCS / page).write_text(matrix_page(title, columns, missing, confirmations))
+    for subject, why in missing:
+        print(f"{subject.name} is left out: {why}")
+    return [
         f"{subject.name}: {result.key} {result.detail}"
         for subject, checked in columns
         for result in findings(checked)
         if subject.is_ours or (subject.name, result.key) not in confirmations
     ]
-    for each in [*open_, *(f"{subject.name} is left out: {why}" for subject, why in missing)]:
-        print(each)
-    return 1 if open_ else 0
 
 
 def _checked(subject: Subject, *, anew: bool) -> Checked:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import msgspec
 
 from bench import commands
 from bench.matrix.checked import Checked, today
+from bench.matrix.prompted import provider
 from bench.matrix.subject import Subject
 from bench.measure import Missing
 from dragoman.check.adversary import ClientOptions, check_client
@@ -45,9 +46,16 @@ def _check_client(subject: Subject) -> CheckReport:
 
 
 def _check_agent(subject: Subject, home: str) -> CheckReport:
+    if subject.point is None:
+        return _drive(subject, home, {})
+    with provider() as url:
+        return _drive(subject, home, subject.point(url, Path(home)))
+
+
+def _drive(subject: Subject, home: str, environment: Mapping[str, str]) -> CheckReport:
     how = AgentOptions(
         command=subject.command(),
-        env={"HOME": home, "DRAGOMAN_HOME": home, **subject.env},
+        env={"HOME": home, "DRAGOMAN_HOME": home, **subject.env, **environment},
         turns=subject.turns,
         prompt=subject.prompt,
         protocols=subject.protocols,

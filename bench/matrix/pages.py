@@ -16,10 +16,26 @@ MAX_MESSAGES = 4
 MAX_LETTERS = 260
 HOW = {"reading": "Read", "reproducing": "Reproduced", "aside": "Set aside: no fault of its own"}
 
-HEAD = """\
+COMPARED = """\
 # Agents and clients compared
 
 `dragoman check` was run against the agents and clients that install with pip and npm. `make matrix` makes this page.
+Agents that need an account are asked nothing here; some of them are [judged with prompts](check-matrix-prompts.md).
+"""
+
+PROMPTED = """\
+# Agents of others, judged with prompts
+
+`dragoman check` was run against agents that need an account, with a model provider of ours on the loopback interface
+in its place (`bench/peers/model_provider.py`). It answers each prompt with a sentence, and one of the two prompts with
+the call of a tool that runs a command. `make matrix` makes this page, beside [the comparison](check-matrix.md).
+
+The other agents of the registry are judged before prompts only: auggie, cline, factory-droid, github-copilot-cli,
+minion-code, pi-acp and qoder open no session without a login, and whether they can be given another provider was not
+looked into. kilo and kimi do not start here.
+"""
+
+HEAD = """\
 A subject is judged in version 1 of the protocol, and in version 2 as well where it speaks that: a line for each.
 A rule without an occasion is not judged (`-`): an agent that never asks for permission cannot be judged by how it asks.
 
@@ -38,9 +54,11 @@ Column = tuple[Subject, Checked]
 Confirmations = Mapping[tuple[str, str], Confirmed]
 
 
-def matrix_page(columns: Sequence[Column], missing: Sequence[tuple[Subject, str]], confirmations: Confirmations) -> str:
-    """Return docs/check-matrix.md."""
-    lines = [HEAD]
+def matrix_page(
+    title: str, columns: Sequence[Column], missing: Sequence[tuple[Subject, str]], confirmations: Confirmations
+) -> str:
+    """Return a page about some subjects; `title` begins it."""
+    lines = [title, HEAD]
     for subject, checked in columns:
         settled = _settled(subject, checked, confirmations)
         for version in settled.protocols:
@@ -51,7 +69,7 @@ def matrix_page(columns: Sequence[Column], missing: Sequence[tuple[Subject, str]
             )
     lines += [f"| {subject.name} |  |  | {subject.about}; left out: {why} |  |  |  |  |  |" for subject, why in missing]
     roles: tuple[Role, ...] = ("agent", "client")
-    for role in roles:
+    for role in [each for each in roles if any(subject.role == each for subject, _ in columns)]:
         for version in VERSIONS:
             lines += _table(role, version, columns, confirmations)
     lines += [FINDINGS, *_findings(columns, confirmations)]

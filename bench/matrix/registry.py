@@ -10,7 +10,7 @@ from bench import commands
 from bench.commands import Command
 from bench.matrix.subject import Subject
 from bench.measure import Missing
-from dragoman.cli.agents import CannotStart, NamedAgent, known_agents
+from dragoman.cli.agents.known import CannotStart, NamedAgent, known_agents
 
 NPM_CACHE = commands.INSTALLED_PEERS / "npm"
 """Of npx, which looks for its own in the home, and a subject has a new home."""

@@ -37,6 +37,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     served: bool = False
     """Whether it is put behind our bridge and reached by its address."""
     env: Mapping[str, str] = {}
+    point: Callable[[str, Path], Mapping[str, str]] | None = None
+    """Points it at a model provider: takes its address and the home, writes settings there, returns the environment."""
     protocols: tuple[Version, ...] | None = None
     """The versions to judge; None for version 1, and version 2 too where it speaks that."""
 
