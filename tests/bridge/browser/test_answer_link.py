@@ -5,7 +5,7 @@ import asyncio
 from playwright.async_api import expect
 
 from tests.bridge.browser.axe import barriers
-from tests.bridge.browser.conftest import Faults
+from tests.bridge.browser.conftest import DESK, Faults
 from tests.bridge.browser.pages import PHONE, card, say, shoot
 from tests.bridge.browser.played_agent import ALLOW, REJECT
 
@@ -26,7 +26,7 @@ async def ask(page, agent):
     turn.start_call(title="Edit reader.py", kind="edit", status="pending", content=[CHANGE])
     # The question names the call alone: what it is about was told before.
     asking = asyncio.ensure_future(turn.ask((ALLOW, ALWAYS, REJECT), title=None, kind=None))
-    await card(page).get_by_role("button", name="Link to answer this elsewhere").click()
+    await card(page).get_by_role("button", name="Answer elsewhere").click()
     link = await page.get_by_role("textbox", name="Link").input_value()
     await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     return turn, asking, link
@@ -34,7 +34,8 @@ async def ask(page, agent):
 
 async def phone(browser, link, **options):
     """Open a link in a browser that has no credential."""
-    context = await browser.new_context(viewport=PHONE, has_touch=True, reduced_motion="reduce", **options)
+    options = {"viewport": PHONE, "has_touch": True, "reduced_motion": "reduce", **options}
+    context = await browser.new_context(**options)
     opened = await context.new_page()
     opened.faults = Faults(link.split("/answer")[0])
     opened.faults.watch(opened)
@@ -70,8 +71,10 @@ async def test_a_question_is_answered_once_from_a_phone_without_other_access(bro
 
 async def test_a_link_says_that_the_question_was_answered_in_the_conversation_meanwhile(browser, page, agent):
     turn, asking, link = await ask(page, agent)
-    opened = await phone(browser, link)
-    await expect(opened.get_by_role("button", name="Reject")).to_be_visible()
+    opened = await phone(browser, link, viewport=DESK, color_scheme="dark")
+    await expect(opened.get_by_role("button", name="Reject")).to_be_in_viewport()
+    assert await barriers(opened) == []
+    await shoot(opened, "answer-desk")
     await card(page).get_by_role("button", name="Always allow").click()
     assert await asking == "always"
     await opened.get_by_role("button", name="Reject").tap()

@@ -1,7 +1,7 @@
 /** The way to have one question answered elsewhere, as on a phone: a link that is good for this question alone. */
 
 import { explain } from "../connection/failure.js";
-import { iconButton } from "../page/dom.js";
+import { el, icon } from "../page/dom.js";
 import { showLink } from "../sidebar/copying.js";
 
 /**
@@ -13,7 +13,8 @@ import { showLink } from "../sidebar/copying.js";
 export function linkButton(app, session, question, call) {
   const { title, name } = app.initialized?.agentInfo ?? {};
   const shown = { call, cwd: session.cwd, title: session.title ?? "", agent: title || name || "" };
-  return iconButton("link", "Link to answer this elsewhere", () => makeLink(app, session, question, shown), { class: "question-link" });
+  const shape = { type: "button", class: "button question-link", title: "Make a link with which this is answered once, as on a phone" };
+  return el("button", { ...shape, onclick: () => makeLink(app, session, question, shown) }, icon("link"), el("span", {}, "Answer elsewhere"));
 }
 
 /**
