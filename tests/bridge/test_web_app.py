@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from dragoman.bridge import AgentSpec, create_app
 from dragoman.client import connect_url
+from dragoman.store.postgresql.errors import BadStoreAddress
 from dragoman.testing import steps
 from tests.bridge.front.test_pages import HELLO, on_another_server
 from tests.commands import scripted
@@ -119,3 +120,26 @@ async def test_the_program_of_the_docs_serves_our_own_agent(tmp_path, monkeypatc
 
     async with on_another_server(of_the_docs, lifespan="on") as port:
         assert await answer_at(f"http://127.0.0.1:{port}/agents/acp", names["agents"].token)
+
+
+async def test_two_of_them_with_one_store_have_the_same_sessions(address, tmp_path):
+    made = {}
+
+    def mount(port):
+        made[port] = make(tmp_path / str(port), port, store=address)
+        return made[port]
+
+    async with on_another_server(mount, lifespan="on") as one, on_another_server(mount, lifespan="on") as two:
+        async with asyncio.timeout(50), connect_url(f"http://127.0.0.1:{one}/acp", token=made[one].token) as agent:
+            session = await agent.new_session("/")
+            assert await session.ask("go") == "Hello from the bridge."
+        async with asyncio.timeout(50), connect_url(f"http://127.0.0.1:{two}/acp", token=made[two].token) as agent:
+            listed = []
+            while not listed:  # a node that has just come is told of it a little later
+                listed = [each.session_id async for each in agent.list_sessions()]
+        assert listed == [session.id]
+
+
+def test_a_store_that_cannot_be_is_refused_in_words(tmp_path):
+    with pytest.raises(BadStoreAddress, match="postgresql://USER@HOST/DATABASE"):
+        make(tmp_path, 8000, store="mysql://db")

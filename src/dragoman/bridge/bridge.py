@@ -32,11 +32,12 @@ class Bridge:
         self.settings = settings
         self._disk = disk or Disk()
         self._agents: dict[str, ServedAgent] = {}
+        self._node: BridgeNode | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            node = await self._enter_home(stack)
+            self._node = node = await self._enter_home(stack)
             processes = await stack.enter_async_context(Supervisor())
             tasks = await asyncio.TaskGroup().__aenter__()
             # An error in the body is no failure of a task: it is raised as it is, not in a group.
@@ -109,6 +110,11 @@ class Bridge:
         """Close the viewers that were let in by a share which is over."""
         for agent in self._agents.values():
             agent.end_share(share_id, reason)
+
+    @property
+    def has_other_nodes(self) -> bool:
+        """Whether other bridges share its database now."""
+        return self._node is not None and self._node.has_others
 
     def measure(self) -> list[Figure]:
         """Return the figures of all agents, for monitoring."""

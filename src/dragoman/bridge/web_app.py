@@ -88,6 +88,7 @@ def create_app(
     public_url: str = "http://127.0.0.1:8000",
     token: str | None = None,
     cwd: str | os.PathLike[str] | None = None,
+    store: str | None = None,
     allow_hosts: Iterable[str] = (),
     allow_origins: Iterable[str] = (),
 ) -> BridgeApp:
@@ -98,20 +99,25 @@ def create_app(
     `public_url` is the address that people open, with the prefix where it is mounted: requests for other hosts and from
     pages of other origins are refused, unless they are in `allow_hosts` and `allow_origins`. This machine's own names
     at that port are allowed in any case. `token` is the secret of the owner, by default one that is made once and kept
-    in `home`. `cwd` is the directory that the page proposes, by default the current one.
+    in `home`. `cwd` is the directory that the page proposes, by default the current one. `store` is the address of a
+    PostgreSQL database with the journals, which any number of bridges share; without it they are files in `home`.
 
-    Raises ValueError for agents or a token that cannot be, and BadServedAddress for an address that is none.
+    Raises ValueError for agents or a token that cannot be, BadServedAddress for an address that is none, and
+    BadStoreAddress or StoreNotInstalled for a store that cannot be used.
     """
     # The front builds on this package: its import waits for the call.
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, Token, keep_token, make_policy
     from dragoman.bridge.guard.policy import LOOPBACK_NAMES, split_public_url
+    from dragoman.store import find_address, read_lease
 
     directory = Path(home)
     settings = Settings(
         agents=tuple(_spec(name, given) for name, given in agents.items()),
         home=directory,
         cwd=os.path.abspath(cwd or "."),  # noqa: PTH100 -- Path.absolute keeps `..`
+        store=None if store is None else find_address(store),
+        lease_s=None if store is None else read_lease(),
     )
     scheme, authority = split_public_url(public_url)
     secret = keep_token(directory / "bridge") if token is None else Token(token)

@@ -146,6 +146,7 @@ class NetworkViewer:
 
     def __init__(self):
         self.updates = []
+        self.refusals = []
         self.session = None
         self._socket = None
         self._reading = None
@@ -204,13 +205,12 @@ class NetworkViewer:
 
     async def prompt_until_taken(self, text):
         """Prompt until a node takes it; every refusal is in words."""
-        refusals = []
         for _ in range(200):
             answer = await self.answer(await self.start_prompt({"say": text}))
             if "result" in answer:
-                return refusals
-            refusals.append(answer["error"]["message"])
-        raise AssertionError(refusals)
+                return
+            self.refusals.append(answer["error"]["message"])
+        raise AssertionError(self.refusals)
 
     def said(self):
         """Give all that the agent said, as far as this viewer saw it."""

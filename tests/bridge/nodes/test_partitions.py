@@ -102,8 +102,13 @@ class Round:
                 await until(lambda viewer=viewer, late=late: len(viewer.updates) >= len(late.updates))
                 assert viewer.updates == late.updates
             late.leave()
-        numbers = self.there.said()[:-2]
-        assert self.there.said() == [*map(str, range(len(numbers))), "after", "again"]
+        said = self.there.said()
+        numbers = [text for text in said if text.isdigit()]
+        # A turn that was broken off behind its only words is refused, and asked for again.
+        after, again = said.count("after"), said.count("again")
+        assert said == [*map(str, range(len(numbers))), *["after"] * after, *["again"] * again]
+        assert 1 <= after <= 1 + len(self.there.refusals)
+        assert 1 <= again <= 1 + len(self.here.refusals)
 
     def leave(self):
         self.here.leave()

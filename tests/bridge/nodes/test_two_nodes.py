@@ -112,3 +112,17 @@ async def test_an_editor_on_another_node_is_not_shown_its_own_prompt(address, tm
         await here.until(lambda message: '"19"' in json.dumps(message))
         users = [update for update in here.updates(session) if update["sessionUpdate"] == "user_message_chunk"]
         assert len(users) == 20
+
+
+async def test_nul_is_refused_in_an_id_and_kept_out_of_lists(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one:
+        viewer = await join(one, extensions=True)
+        refused = await viewer.load("no\0thing")
+        assert "ids without NUL" in refused["error"]["message"], refused
+        session = await viewer.new()
+        title = {"update": {"sessionUpdate": "session_info_update", "title": "a\0b"}}
+        assert "result" in await viewer.prompt(session, title, {"say": "on"})
+        assert viewer.said(session) == ["on"]
+    async with node_of(address, tmp_path, "two") as two:
+        (listed,) = (await (await join(two)).ask("session/list"))["result"]["sessions"]
+        assert (listed["sessionId"], listed["title"]) == (session, "a\N{REPLACEMENT CHARACTER}b")

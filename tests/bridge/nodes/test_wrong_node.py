@@ -142,6 +142,10 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
         await until(
             lambda: two.bridge.agent().describe_session(session)
         )  # a node that has just come is told of it later
+        async with httpx2.AsyncClient(base_url=two.url, headers=two.headers) as http:
+            wanted = {"hours": 1, "agent": "one", "session": session}
+            refused = await http.post("/shares", json=wanted)
+            assert (refused.status_code, "several bridges" in refused.text) == (409, True), refused.text
         _, code = await two.guard.shares.make(3600, "one", session)
         for headers in (two.headers, {"cookie": (await two.guard.redeem_share(code)).partition(";")[0]}):
             async with httpx2.AsyncClient(base_url=two.url, headers=headers) as http:

@@ -21,6 +21,11 @@ SHARES_PATH = "/shares"
 WITHDRAWN = "the owner has withdrawn this link"
 OVER = "the time of this link is over; ask the owner for another"
 
+_SEVERAL_NODES = (
+    "several bridges share this database, and a link for readers would hold at one of them only; export the session "
+    "and send that, or share from a bridge that has the database for itself"
+)
+
 _MAX_HOURS = 30 * 24
 _HOUR_S = 3600
 _MAX_TITLE = 200
@@ -62,6 +67,8 @@ class SharePages:
         )
         if not 1 <= form.hours <= _MAX_HOURS:
             raise HttpError(400, f"hours is {form.hours}; expected 1 to {_MAX_HOURS}")
+        if self._bridge.has_other_nodes:
+            raise HttpError(409, _SEVERAL_NODES)
         if form.session is not None:
             agent = None if form.agent is None else self._bridge.agent(form.agent)
             if agent is None:

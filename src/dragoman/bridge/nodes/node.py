@@ -120,6 +120,11 @@ class BridgeNode:
         """Pass the messages for an agent to it."""
         self._agents[name] = agent
 
+    @property
+    def has_others(self) -> bool:
+        """Whether other bridges live."""
+        return bool(self._nodes)
+
     def others(self, agent: str) -> list[uuid.UUID]:
         """Return the other nodes that serve an agent of this name."""
         return [node for node, agents in self._nodes.items() if agent in agents]

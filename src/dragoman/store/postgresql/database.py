@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, TypeAlias
 
-from psycopg import AsyncConnection, Error, InterfaceError, OperationalError, errors
+from psycopg import AsyncConnection, DataError, Error, InterfaceError, OperationalError, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
@@ -66,6 +66,9 @@ _ADVICE: tuple[tuple[type[Error], str], ...] = (
     ),
     (errors.TooManyConnections, "raise its max_connections, or put PgBouncer before it"),
 )
+
+
+_NO_TEXT = "give sessions ids without NUL characters"
 
 
 class Database:
@@ -144,6 +147,8 @@ class Database:
         except _PASSING as error:
             advice = next((words for kind, words in _ADVICE if isinstance(error, kind)), "")
             raise DatabaseUnavailable(self.name, _words(error), advice) from error
+        except DataError as error:
+            raise DatabaseRefused(self.name, _words(error), _NO_TEXT) from error
         except Error as error:
             raise DatabaseRefused(self.name, _words(error)) from error
 

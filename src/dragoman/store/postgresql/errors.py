@@ -16,10 +16,10 @@ class DatabaseUnavailable(LogFailed):
 class DatabaseRefused(LogFailed):
     """The database refuses, and will again."""
 
-    def __init__(self, database: str, problem: str) -> None:
+    def __init__(self, database: str, problem: str, advice: str = "see its log, and the rights of this user") -> None:
         self.database = database
         self.problem = problem
-        super().__init__(f"the database {database} refuses: {problem}; see its log, and the rights of this user")
+        super().__init__(f"the database {database} refuses: {problem}; {advice}")
 
 
 class BadStoreAddress(DragomanError):

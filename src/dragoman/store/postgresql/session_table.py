@@ -231,6 +231,11 @@ class ListedSession(msgspec.Struct, frozen=True):
     is_archived: bool
 
 
+def _text(text: str | None) -> str | None:
+    """Return a text as a database can keep it, which NUL is no part of; headers and blocks have it as it was."""
+    return None if text is None else text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 async def find_lost(database: Database, sessions: Sequence[OwnedSession]) -> set[int]:
     """Return the keys of sessions that another node took."""
     keys, fences = [session.key for session in sessions], [session.fence for session in sessions]
@@ -246,7 +251,7 @@ class SessionTable:
 
     async def create(self, header: Header, node: uuid.UUID) -> OwnedSession | None:
         """Begin a session and own it; None if there is one of that id."""
-        row = (self.scope, header.id, msgspec.json.encode(header), normalise(header.cwd), node)
+        row = (self.scope, header.id, msgspec.json.encode(header), _text(normalise(header.cwd)), node)
         made = await self.database.fetch(_CREATE, row)
         return OwnedSession(made[0][0], 1, header, SessionEnd(0, 0), ListedFacts(), self.scope) if made else None
 
@@ -293,7 +298,7 @@ class SessionTable:
             written = await self.database.fetch_once(_APPEND, params)
         else:
             params |= {
-                "title": facts.title,
+                "title": _text(facts.title),
                 "messages": facts.message_count,
                 "prompted": facts.is_prompted,
                 "archived": facts.is_archived,
@@ -307,7 +312,7 @@ class SessionTable:
 
     async def set_facts(self, session: OwnedSession, facts: ListedFacts) -> None:
         """Set what lists show; raises Fenced."""
-        row = (*msgspec.structs.astuple(facts), session.key, session.fence)
+        row = (_text(facts.title), *msgspec.structs.astuple(facts)[1:], session.key, session.fence)
         if not await self.database.fetch_once(_SET_FACTS, row):
             raise Fenced(session.header.id)
 
@@ -420,7 +425,7 @@ class SessionTable:
     ) -> bool:
         """Make a session of blocks, all or nothing, owned by nobody; tells whether its id was free."""
         async with self.database.transaction() as transaction:
-            row = (self.scope, header.id, msgspec.json.encode(header), normalise(header.cwd), None)
+            row = (self.scope, header.id, msgspec.json.encode(header), _text(normalise(header.cwd)), None)
             made = await (await transaction.execute(_CREATE, row)).fetchone()
             if made is None:
                 return False
@@ -429,6 +434,6 @@ class SessionTable:
                 await transaction.execute(_INSERT, (made[0], new.firsts, new.lasts, new.blocks))
                 end, size = new.end, size + sum(map(len, new.blocks))
             await transaction.execute(_SET_END, (end.last, end.checksum, size, made[0]))
-            row = (*msgspec.structs.astuple(facts), updated_ms, made[0])
+            row = (_text(facts.title), *msgspec.structs.astuple(facts)[1:], updated_ms, made[0])
             await transaction.execute(_SET_COPIED_FACTS, row)
         return True
