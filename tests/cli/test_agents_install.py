@@ -116,7 +116,8 @@ def test_the_person_is_shown_the_hash_and_the_scripts_and_nothing_runs_before_th
     assert dragoman("run", "hi", "--", "small").stdout == "node\n"
 
 
-def test_an_agent_of_pypi_is_installed_used_and_removed(home, index):
+def test_an_agent_of_pypi_is_installed_used_and_removed(home, index, tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "elsewhere"))
     digest = index.add_wheel("small_agent")
     register(home, uvx={"package": "small_agent@1.2.3", "args": ["--acp"], "env": {"MARK": "marked"}})
     refused = dragoman("agents", "install", "small")

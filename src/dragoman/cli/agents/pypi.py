@@ -3,8 +3,10 @@
 Only wheels count. A source package runs its own code to say what it needs, which would be before anybody has agreed.
 """
 
+import os
 import re
 import sys
+from collections.abc import Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from dragoman.cli.agents.known import Package
 
 _SPEC = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[A-Za-z0-9,._ -]+\])?(?:(?:==|@)([A-Za-z0-9][A-Za-z0-9.!+_-]*))?")
 _LOCK = "requirements.txt"
+
+_ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PYTHONPATH", "PYTHONHOME")
+"""Variables by which pip would install into another place than the environment, or see packages of another."""
 
 
 class _Metadata(msgspec.Struct):
@@ -64,7 +69,7 @@ class PypiInstaller:
         run_tool([sys.executable, "-m", "venv", "venv"], cwd=place, timeout_s=RESOLVE_S)
         options = ("--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "report.json")
         try:
-            run_tool([*_pip(place), *options, self._requirement], cwd=place, timeout_s=RESOLVE_S)
+            _run_pip(place, [*options, self._requirement], RESOLVE_S)
         except InstallFailed as error:
             raise InstallFailed(
                 f"{error}\nOnly wheels for Python {sys.version_info[0]}.{sys.version_info[1]} are installed, "
@@ -88,7 +93,7 @@ class PypiInstaller:
     def install(self, place: Path) -> tuple[str, ...]:
         """Install the wheels of the report."""
         options = ("--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", _LOCK)
-        run_tool([*_pip(place), *options], cwd=place, timeout_s=INSTALL_S)
+        _run_pip(place, options, INSTALL_S)
         return (str(self._program(place)), *self._package.args)
 
     def _program(self, place: Path) -> Path:
@@ -112,6 +117,8 @@ class PypiInstaller:
         )
 
 
-def _pip(place: Path) -> list[str]:
+def _run_pip(place: Path, words: Sequence[str], timeout_s: float) -> None:
     python = str(place / "venv" / "bin" / "python")
-    return [python, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q", "install"]
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q", "install", *words]
+    env = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+    run_tool(command, cwd=place, timeout_s=timeout_s, env=env)
