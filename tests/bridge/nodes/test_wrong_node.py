@@ -5,6 +5,7 @@ import json
 from contextlib import asynccontextmanager
 
 import httpx2
+import psycopg
 
 from tests.bridge.front.client import answer_to, http_viewer, until_answer
 from tests.bridge.front.client import texts as texts_of_events
@@ -56,6 +57,22 @@ async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
         assert older.said(session)[-1] == "after"
         assert newer.said(session)[-1] == "after"
         assert not any(update["sessionUpdate"] == "state_update" for update in older.updates())
+
+
+async def test_a_message_that_only_a_later_version_knows_stops_no_other(address, tmp_path, caplog):
+    async with two_nodes(address, tmp_path) as (one, two):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        session = await here.new()
+        with psycopg.connect(address) as connection:
+            connection.execute(
+                "INSERT INTO dragoman_message (receiver, sender, number, body) "
+                "SELECT id, gen_random_uuid(), 1, 'of a later version' FROM dragoman_node"
+            )
+        await until(lambda: caplog.text.count("an error with a message of another node") == 2)
+        await there.load(session)
+        await there.prompt(session, {"say": "after"})
+        await here.until(lambda message: '"after"' in json.dumps(message))
+        assert there.said(session) == ["after"]
 
 
 async def test_a_session_moves_over_three_nodes_and_its_viewers_stay(address, tmp_path):

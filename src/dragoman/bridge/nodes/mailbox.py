@@ -1,6 +1,7 @@
 """Messages to other nodes: in order for each receiver, one INSERT under way at a time."""
 
 import asyncio
+import logging
 import uuid
 from collections import deque
 
@@ -14,6 +15,8 @@ MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
 _MAX_BATCH = 200
 _RETRY_S = 0.2
+
+_log = logging.getLogger("dragoman.bridge")
 
 
 class _Receiver:
@@ -52,7 +55,9 @@ class Mailbox:
         to = self._receivers.setdefault(receiver, _Receiver())
         body = messages.encode(message)
         if to.bytes + len(body) > MAX_UNSENT_BYTES:
-            return  # the lease of this node ends soon, and its links with it
+            # The lease of this node ends soon, and its links with it.
+            _log.warning("a message for node %s is dropped: the database takes none, and too many wait", receiver)
+            return
         to.waiting.append(body)
         to.bytes += len(body)
         if to.task is None:

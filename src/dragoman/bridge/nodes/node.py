@@ -166,6 +166,7 @@ class BridgeNode:
     async def _look_regularly(self) -> None:
         looked_at = time.monotonic()
         next_nodes = next_sweep = 0.0
+        is_away = False
         while True:
             try:
                 async with asyncio.timeout(LOOK_S if self._is_listening else BLIND_LOOK_S):
@@ -185,9 +186,13 @@ class BridgeNode:
                     next_sweep = now + _SWEEP_S
                     await self._table.sweep()
             except DragomanError as error:
-                _log.debug("the database cannot be looked at: %s", error)
+                _log.log(logging.DEBUG if is_away else logging.WARNING, "no messages of other nodes: %s", error)
+                is_away = True
                 await asyncio.sleep(BLIND_LOOK_S)
                 continue
+            if is_away:
+                _log.warning("messages of other nodes are read again")
+            is_away = False
             looked_at = time.monotonic()
 
     async def _look(self) -> None:
@@ -204,12 +209,11 @@ class BridgeNode:
             await agent.follow(tips)
 
     def _take(self, body: bytes, sender: uuid.UUID) -> None:
-        message = messages.decode(body)
-        agent = self._agents.get(message.agent)
-        if agent is None:
-            return
         try:
-            agent.take(message, sender)
+            message = messages.decode(body)
+            agent = self._agents.get(message.agent)
+            if agent is not None:
+                agent.take(message, sender)
         except Exception as error:  # noqa: BLE001 -- one message of another node stops no other
             context = {"message": "the bridge met an error with a message of another node", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
