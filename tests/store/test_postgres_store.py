@@ -223,6 +223,17 @@ class TestDatabase:
         await reading.close()
         await database.close()
 
+    async def test_an_error_of_a_disk_inside_a_transaction_is_told_as_it_is_and_nothing_is_written(self, address):
+        database, failure = Database(address), OSError("a disk that is away")
+        await database.fetch("CREATE TABLE noted (number int)")
+        with pytest.raises(OSError, match="a disk that is away") as caught:
+            async with database.transaction() as connection:
+                await connection.execute("INSERT INTO noted VALUES (1)")
+                raise failure
+        assert caught.value is failure
+        assert await database.fetch("SELECT * FROM noted") == []
+        await database.close()
+
     async def test_of_several_hosts_the_one_that_takes_writes_is_used_after_a_failover_too(self, two_postgres):
         for server in two_postgres:
             execute(server.address("postgres"), "CREATE DATABASE pair")

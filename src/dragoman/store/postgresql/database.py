@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, TypeAlias
 
-from psycopg import AsyncConnection, DataError, Error, InterfaceError, OperationalError, errors
+from psycopg import AsyncConnection, DataError, Error, InterfaceError, OperationalError, Rollback, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
@@ -106,9 +106,16 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
-        """Run several statements, all or none; raises DatabaseUnavailable, DatabaseRefused."""
+        """Run several statements, all or none; raises DatabaseUnavailable, DatabaseRefused, and the body's own."""
+        failure: OSError | None = None
         async with self._explained(), self._connection() as connection, connection.transaction():
-            yield connection
+            try:
+                yield connection
+            except OSError as error:  # such as one of a disk that the body reads: psycopg has errors of its own
+                failure = error
+                raise Rollback from error
+        if failure is not None:
+            raise failure
 
     async def connect(self) -> Connection:
         """Make a connection of one's own, beside the pool; raises as psycopg does."""

@@ -141,6 +141,9 @@ class BlockWriter:
                 await self._write_batch()
         except LogFailed as failure:
             self._on_failure(failure)
+        except Exception as error:
+            self._on_failure(LogFailed(f"the session cannot be written ({error}); please report this"))
+            raise
         finally:
             self._task = None
 
