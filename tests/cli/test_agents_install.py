@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import signal
 import ssl
@@ -88,6 +89,12 @@ def tar(*members):
             member.size, member.mode = len(data), 0o644
             archive.addfile(member, io.BytesIO(data))
     return packed.getvalue()
+
+
+def damaged(data):
+    """Change a few bytes in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes(255 - byte for byte in data[middle : middle + 8]) + data[middle + 8 :]
 
 
 def zipped(name, data):
@@ -219,6 +226,8 @@ def test_an_archive_with_the_hash_of_the_registry_is_unpacked(name, data, cmd, h
         ((200, b"changed"), "0" * 64, "the registry says 0000"),
         ((200, tar(("../../../outside", b"x"))), "", "cannot be unpacked"),
         ((200, tar(("other", b"x"))), "", "has no program ./small"),
+        ((200, damaged(tar(("small", bytes(range(256)) * 4000)))), "", "cannot be unpacked"),
+        ((200, damaged(tar(("small", random.Random(1).randbytes(200_000))))), "", "cannot be unpacked"),
         ((302, "http://localhost/a.tar.gz"), "", "is no https address"),
     ],
 )

@@ -4,10 +4,13 @@ Where the registry has a hash, another content is refused. Where it has none, th
 can compare it. The archive is not trusted: every member stays in the directory, and there are bounds.
 """
 
+import gzip
+import lzma
 import shutil
 import stat
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -20,8 +23,20 @@ MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 MAX_MEMBERS = 200_000
 """Of an archive; an environment of node has some ten thousand."""
 
+_PIECE_BYTES = 1024 * 1024
+
 _ZIP = (".zip",)
 _TAR = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+)
 _INSTALLERS = (".dmg", ".pkg", ".deb", ".rpm", ".msi", ".appimage")
 
 
@@ -66,7 +81,7 @@ class ArchiveInstaller:
                 _unpack_tar(archive, target)
             else:
                 shutil.copyfile(archive, target / PurePosixPath(self._binary.cmd).name)
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
+        except _DAMAGED as error:
             raise InstallFailed(f"{self._binary.archive} cannot be unpacked: {error}") from None
         archive.unlink()
         return (str(self._program(target)), *self._binary.args)
@@ -87,6 +102,10 @@ def _unpack_tar(archive: Path, target: Path) -> None:
             count, size = count + 1, size + member.size
             _check_bounds(count, size)
             packed.extract(member, target, filter="data")
+        # The checksum of what was compressed stands at the end, and is looked at only there.
+        while packed.fileobj is not None and (rest := packed.fileobj.read(_PIECE_BYTES)):
+            size += len(rest)
+            _check_bounds(count, size)
 
 
 def _unpack_zip(archive: Path, target: Path) -> None:
