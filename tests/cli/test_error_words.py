@@ -28,7 +28,7 @@ FLAG_STEP = "many programs are agents only with a flag, such as --acp or acp"
 HOME_STEP = "move that away, or have DRAGOMAN_HOME name a directory"
 MODEL_STEP = "expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
 BROKEN_FILE = (
-    "{bad_file}:1: model: expected the name of a model, such as anthropic:claude-sonnet-4-5 or a mapping with "
+    "{bad_file}:1: model: expected the name of a model, such as anthropic:claude-sonnet-5-5 or a mapping with "
 )
 UNKNOWN_KEY = (
     "unknown key; expected one of model, instructions, permissions, limits, mcpServers, rules, references, search"

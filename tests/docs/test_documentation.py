@@ -188,7 +188,7 @@ def test_the_program_that_gives_a_function_as_a_tool_prints_what_the_docs_say():
 
 def test_the_agent_files_that_connect_a_model_are_good_ones():
     names = [parse_profile(text, ROOT / "dragoman.yaml").model.name for text in blocks("docs/models.md", "yaml")]
-    assert names == ["openai:NAME-OF-THE-MODEL", "anthropic:claude-sonnet-4-5"]
+    assert names == ["openai:NAME-OF-THE-MODEL", "anthropic:claude-sonnet-5-5"]
 
 
 def test_the_scripts_in_the_docs_are_good_scripts():

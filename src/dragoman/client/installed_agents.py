@@ -40,7 +40,7 @@ _KNOWN = (
         tool="claude",
         package="@agentclientprotocol/claude-agent-acp",
     ),
-    _Known("codex-acp", "Codex CLI", (("codex-acp",),), tool="codex", package="@zed-industries/codex-acp"),
+    _Known("codex-acp", "Codex CLI", (("codex-acp",),), tool="codex", package="@agentclientprotocol/codex-acp"),
     _Known("gemini", "Gemini CLI", (("gemini", "--experimental-acp"),)),
     _Known("opencode", "OpenCode", (("opencode", "acp"),)),
     _Known("goose", "Goose", (("goose", "acp"),)),

@@ -1,6 +1,6 @@
 """The agent file: the keys of `dragoman.yaml`, the search for the file, and trust in one that came with a project.
 
-    model: anthropic:claude-sonnet-4-5      # or a mapping: name, base_url, api_key, options
+    model: anthropic:claude-sonnet-5-5      # or a mapping: name, base_url, api_key, options
     instructions: Answer in one paragraph.  # or {file: prompt.md}
     permissions: {mode: code}               # the mode at the start, and the limits of choice
     limits: {turn_requests: 20}             # of a turn

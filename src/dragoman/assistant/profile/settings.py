@@ -99,8 +99,8 @@ Name = Annotated[
     str,
     Meta(
         min_length=1,
-        description="The model, such as anthropic:claude-sonnet-4-5, openai:gpt-5, ollama:qwen3 or script:FILE.",
-        extra={"expected": "the name of a model, such as anthropic:claude-sonnet-4-5"},
+        description="The model, such as anthropic:claude-sonnet-5-5, openai:gpt-5, ollama:qwen3 or script:FILE.",
+        extra={"expected": "the name of a model, such as anthropic:claude-sonnet-5-5"},
     ),
 ]
 
