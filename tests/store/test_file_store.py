@@ -14,7 +14,8 @@ from dragoman.store import FileStore, raise_fd_limit
 from dragoman.store.block import now_ms
 from dragoman.store.file_log import SEALED_BYTES, SEALED_MS
 from dragoman.store.naming import aside_path, lock_path, log_name, log_path, session_id_of
-from tests.store.contract import StoreContract, list_ids
+from tests.store.contract import StoreContract
+from tests.store.list_contract import list_ids
 from tests.store.making import fork, make_log, new_header, read_all, reread, turn_end, update, write_session
 
 
