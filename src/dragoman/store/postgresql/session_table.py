@@ -401,8 +401,11 @@ class SessionTable:
         return min(max(left_s, 0.0) + 0.05, lease_s / 5)
 
     async def sweep(self, kept_s: float) -> None:
-        """Remove sessions that were never prompted and that nobody owns, if they are older than this."""
-        await self.database.fetch(_SWEEP, (self.scope, int(1000 * kept_s)))
+        """Remove sessions that were never prompted and that nobody owns, if they are older than this.
+
+        It is tried once, because lists wait for it, also those of a database that takes no writes.
+        """
+        await self.database.fetch_once(_SWEEP, (self.scope, int(1000 * kept_s)))
 
     async def page(
         self, cwd: str | None, after: tuple[int, str] | None, limit: int, archived: ArchiveFilter
