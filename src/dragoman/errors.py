@@ -28,10 +28,12 @@ The exceptions of a single package are in its modules; a parent other than Drago
 
     agent     CallCancelled(ToolFailure), CallDenied, MissingArguments(ServerFailure), StateUnusable, TargetChanged,
               ToolFailure, TurnOver
-    assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable, MissingVariable, NotConnected,
-              PreferencesUnusable, ProfileError, ServerUnusable, TrustFailed, UnclearCommand, YamlError
+    assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable(PrivateFileUnusable), MissingVariable,
+              NotConnected, PreferencesUnusable(PrivateFileUnusable), ProfileError, ServerUnusable, TrustFailed,
+              UnclearCommand, YamlError
     bridge    AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem), BridgeProblem, CannotListen,
-              ClientGone, HttpError, TokenUnusable, TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
+              ClientGone, HttpError, TokenUnusable(PrivateFileUnusable), TooManyShares, TooManyViewers(BridgeProblem),
+              WrongTransition
     check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
               DownloadFailed, InstallFailed, KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused),
@@ -41,7 +43,7 @@ The exceptions of a single package are in its modules; a parent other than Drago
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
               TurnTimeout, WrongVersion(ConnectFailed)
     files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
-              OutsideBoundary(PathError), PathError, TooLarge(PathError)
+              OutsideBoundary(PathError), PathError, PrivateFileUnusable, TooLarge(PathError)
     home      BadHome
     mcp       AuthorisationFailed(ServerFailure), BadAnnotation, HttpRefusal(ServerFailure),
               KeyringUnusable(ServerFailure), NeedsAuthorisation(AuthorisationFailed),
