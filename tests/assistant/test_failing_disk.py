@@ -66,7 +66,7 @@ async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, wr
 
 
 class WaitingDisk(Disk):
-    """Syncs only once it may, in the thread that it is called in."""
+    """Holds the first sync back until it may go on, in the thread that it is called in."""
 
     def __init__(self):
         self.waits = threading.Event()
@@ -74,7 +74,7 @@ class WaitingDisk(Disk):
         self.may_sync.set()
 
     def sync(self, fd):
-        if not self.may_sync.is_set():
+        if not self.may_sync.is_set() and not self.waits.is_set():
             self.waits.set()
             self.may_sync.wait(30)
         super().sync(fd)
