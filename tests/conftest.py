@@ -26,9 +26,9 @@ settings.load_profile("dragoman")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Take as many workers as there are cores: with more, tests that wait for several processes wait too long."""
+    """Take one worker more than there are cores: a third of the time tests wait, for processes and for time-outs."""
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return max(2, len(usable))
+    return len(usable) + 1
 
 
 def pytest_terminal_summary(terminalreporter):
