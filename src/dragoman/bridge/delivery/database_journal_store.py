@@ -15,6 +15,7 @@ from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
 from dragoman.errors import DragomanError, LogFailed, SessionUnknown
 from dragoman.store import UNPROMPTED_KEPT_S
+from dragoman.store.postgresql.errors import DatabaseUnavailable
 from dragoman.store.postgresql.session_table import ScannedSession
 
 _LAST_COMMITS_S = 2.0
@@ -38,8 +39,9 @@ class DatabaseJournalStore:
 
     async def scan(self) -> None:
         owned = {journal.header.id for journal in self.open_journals()}
-        await self.tables.replays.sweep(_REPLAYS_KEPT_S)
-        await self.tables.journals.sweep(UNPROMPTED_KEPT_S)
+        with suppress(DatabaseUnavailable):  # a later scan removes them
+            await self.tables.replays.sweep(_REPLAYS_KEPT_S)
+            await self.tables.journals.sweep(UNPROMPTED_KEPT_S)
         found = await self.tables.journals.scan()
         self.stored = StoredJournals(_stored(each) for each in found if each.header.id not in owned)
 

@@ -103,7 +103,7 @@ def _unpack_tar(archive: Path, target: Path) -> None:
             _check_bounds(count, size)
             packed.extract(member, target, filter="data")
         # The checksum of what was compressed stands at the end, and is looked at only there.
-        while packed.fileobj is not None and (rest := packed.fileobj.read(_PIECE_BYTES)):
+        while rest := packed.fileobj.read(_PIECE_BYTES):
             size += len(rest)
             _check_bounds(count, size)
 
