@@ -337,14 +337,14 @@ def nothing_goes_wrong_unseen(caplog):
 @pytest.mark.timeout(180)  # dozens of turns, each with an agent of its own
 @pytest.mark.parametrize("kind", CHEAP)
 async def test_a_turn_can_be_cancelled_wherever_it_waits(kind, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, cancel, stride=3)
+    await at_every_point(tmp_path, kind, Steps, cancel, stride=4)
 
 
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("kind", CHEAP)
 async def test_a_client_can_vanish_wherever_a_turn_waits(kind, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, vanish, stride=5)
+    await at_every_point(tmp_path, kind, Steps, vanish, stride=8)
 
 
 @pytest.mark.soak
@@ -352,7 +352,7 @@ async def test_a_client_can_vanish_wherever_a_turn_waits(kind, tmp_path):
 @pytest.mark.parametrize("act", [cancel, vanish])
 @pytest.mark.parametrize("kind", CHEAP)
 async def test_a_turn_can_be_interrupted_after_each_line_that_it_sends(kind, act, tmp_path):
-    await at_every_point(tmp_path, kind, Lines, act, stride=5)
+    await at_every_point(tmp_path, kind, Lines, act, stride=8)
 
 
 @pytest.mark.soak
@@ -360,7 +360,7 @@ async def test_a_turn_can_be_interrupted_after_each_line_that_it_sends(kind, act
 @pytest.mark.parametrize("act", [cancel_twice, take_back])
 @pytest.mark.parametrize("kind", CHEAP)
 async def test_a_turn_can_be_cancelled_twice_or_by_its_request(kind, act, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, act, stride=8)
+    await at_every_point(tmp_path, kind, Steps, act, stride=12)
 
 
 @pytest.mark.soak
