@@ -40,10 +40,9 @@ $(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
-# Most of these packages are never imported whole: Python compiles what it imports.
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@echo "Installing what the checks and tests need"
-	@$(PIP) install --no-compile --require-hashes -r requirements/dev.txt
+	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@
 
 $(VENV)/.peers: tests/peers/package.json tests/peers/package-lock.json $(VENV)/.dev
