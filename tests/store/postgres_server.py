@@ -128,7 +128,14 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        where = ("-p", str(self.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+        where = (
+            "-p",
+            str(self.port),
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            f"unix_socket_directories={self.directory}",
+        )
         settings = [part for setting in self._settings for part in ("-c", setting)]
         self._process = self._begin("postgres", "-D", "data", *where, *_FAST, *_QUIET, *settings)
         while True:

@@ -17,7 +17,7 @@ from tests.store.making import new_header, read_all, reread, turn_end, update, w
 from tests.store.postgres import make_database
 from tests.store.postgres_server import give_to_server
 from tests.store.tiny_disk import mounted
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 
 class TestContract(StoreContract):
@@ -125,7 +125,8 @@ class TestOwners:
 class TestDatabase:
     async def test_a_restart_of_the_database_loses_nothing(self, own_postgres):
         address, header = await make_database(own_postgres), new_header()
-        store, database = PostgresStore(address, "agent"), Database(address)
+        # The restart itself takes longer than a usual lease on a busy machine.
+        store, database = PostgresStore(address, "agent", lease_s=300.0), Database(address)
         log = await store.create(header)
         await append(log, b"1")
         own_postgres.stop()
@@ -159,6 +160,22 @@ class TestDatabase:
             await append(log, b"%d" % number)
         await log.close()
         assert await payloads(store, header.id) == [b"%d" % number for number in range(1, 8)]
+
+    async def test_an_unforeseen_error_ends_all_waits_in_words_and_the_session_can_be_opened_again(
+        self, another_postgres_store
+    ):
+        store, header = another_postgres_store(), new_header()
+        log = await store.create(header)
+        await append(log, b"1")
+        log.title = "\ud800"  # no text at all: nothing makes one, and no database takes one
+        log.append(update(b"2", header.id))
+        for waiting in (log.flush(), asyncio.ensure_future(log.sync())):
+            with pytest.raises(LogFailed, match=r"cannot be written .* please report this"):
+                await asyncio.wait_for(waiting, PATIENCE_S)
+        with pytest.raises(LogFailed):
+            log.append(update(b"3", header.id))
+        await log.close()
+        assert await payloads(store, header.id) == [b"1"]
 
     async def test_a_log_fails_in_words_before_its_lease_ends_and_can_be_opened_again(
         self, postgres, another_postgres_store

@@ -13,6 +13,7 @@ from dragoman.agent.program import AuthReporter, NoLogin
 from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
+from dragoman.protocol.message_name import MESSAGE_KEY
 from dragoman.protocol.negotiation import AnsweringTransport, speaks_v2
 from dragoman.protocol.notice import CALLS, TERMINALS, VOID
 from dragoman.wire import IncomingRequest, Transport
@@ -43,6 +44,7 @@ CAPABILITIES = v1.AgentCapabilities(
         TERMINALS: {"cancel": "_dragoman/terminal/cancel"},
         VOID: True,
         "dragoman/fork": {"before": True},
+        MESSAGE_KEY: True,
     },
 )
 """The capabilities of every agent of the kit; those for content and for logging out are the program's."""

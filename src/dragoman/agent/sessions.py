@@ -5,7 +5,6 @@ import logging
 import uuid
 from collections.abc import Awaitable
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -89,7 +88,7 @@ class AgentSessions:
         origin: str | None = None,
     ) -> Session:
         """Begin a session; its id works in any process once this returns. Raises LogFailed."""
-        session = await self._make(_header(cwd, directories, origin=origin))
+        session = await self._make(await self._header(cwd, directories, origin=origin))
         session.memory.choices = ClientChoices(system_prompt=system_prompt)
         await self._hooks.begin(session, "new")
         session.updates.use(await self._store.create(session.header, session.settings.encode()))
@@ -134,7 +133,7 @@ class AgentSessions:
         point: ForkPoint | None = None,
     ) -> Session:
         """Begin a session with the history of another, or with that before a point; raises RpcError and LogFailed."""
-        fork = await self._make(_header(cwd, directories, forked_from=session_id))
+        fork = await self._make(await self._header(cwd, directories, forked_from=session_id))
         source = self._live.get(session_id)
         if source is not None:
             await source.updates.settle()
@@ -245,6 +244,12 @@ class AgentSessions:
             finally:
                 await session.log.close()
 
+    async def _header(
+        self, cwd: str, directories: list[str], *, forked_from: str | None = None, origin: str | None = None
+    ) -> Header:
+        created = (await self._store.now()).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return Header(str(uuid.uuid4()), cwd, directories, created, forked_from, origin)
+
     async def _make(self, header: Header) -> Session:
         """Make a session, which nobody else sees yet; raises as the program's hooks do."""
         program = self._program
@@ -349,11 +354,6 @@ async def _bounded(work: Awaitable[None], timeout_s: float, what: str) -> None:
         _log.warning("%s was given up after %g s", what, timeout_s)
     except Exception:  # noqa: BLE001 -- boundary: a step of the end of a connection, which has to come to the next one
         _log.warning("%s failed", what, exc_info=True)
-
-
-def _header(cwd: str, directories: list[str], *, forked_from: str | None = None, origin: str | None = None) -> Header:
-    created = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Header(str(uuid.uuid4()), cwd, directories, created, forked_from, origin)
 
 
 def not_found(session_id: str) -> RpcError:

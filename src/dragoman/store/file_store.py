@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,6 +78,9 @@ class FileStore:
         self._refreshing: asyncio.TimerHandle | None = None
         self._began_ns = time.clock_gettime_ns(_FILE_CLOCK)
         self._live: dict[str, FileLog] = {}
+
+    async def now(self) -> datetime:
+        return datetime.now(UTC)
 
     async def create(self, header: Header, settings: bytes | None = None) -> FileLog:
         path = log_path(self._home, header.cwd, header.id)
@@ -174,12 +177,19 @@ class FileStore:
         with failing(path, "create"):
             lock = self._lock(header.id)
             try:
-                make_directories(self._disk, path.parent)
-                self._write_new(path, first)
+                self._write_first(path, first)
             except BaseException:
                 lock.release()
                 raise
         return self._log(path, head, lock, written=LogPosition(len(first), len(draft), checksum))
+
+    def _write_first(self, path: Path, data: bytes) -> None:
+        make_directories(self._disk, path.parent)
+        try:
+            self._write_new(path, data)
+        except FileNotFoundError:  # its last session was deleted meanwhile, and the directory with it
+            make_directories(self._disk, path.parent)
+            self._write_new(path, data)
 
     def _write_new(self, path: Path, data: bytes) -> None:
         fd = self._disk.open(path, CREATE)
@@ -304,6 +314,8 @@ class FileStore:
                 version1_path(path).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
                 self._disk.sync_directory(path.parent)
+                with suppress(OSError):  # of a project that has other sessions
+                    path.parent.rmdir()
             finally:
                 if lock is not None:
                     lock.release()

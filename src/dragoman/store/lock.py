@@ -22,12 +22,14 @@ _PAUSE_S = 0.002
 """A holder writes its pid right after it got the lock; a loser that is quicker tries again, for 0.2 s at most."""
 
 
-class Holder(msgspec.Struct, frozen=True):
+class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
     """The holder of a lock."""
 
     pid: int
     host: str
     since: str
+    note: str = ""
+    """What the holder has others know, such as its address."""
 
 
 _decode_holder = msgspec.json.Decoder(Holder).decode
@@ -53,12 +55,12 @@ class Lock:
         os.close(fd)
 
 
-def acquire(path: Path, session_id: str, *, patient: bool = True) -> Lock:
+def acquire(path: Path, session_id: str, *, patient: bool = True, note: str = "") -> Lock:
     """Take the lock of a session, or raise SessionBusy, at once unless the holder is to be named; raises OSError."""
     for _ in range(_LOOKS if patient else 1):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            lock = _lock(fd, path)
+            lock = _lock(fd, path, note)
         except BaseException:
             os.close(fd)
             raise
@@ -73,7 +75,34 @@ def acquire(path: Path, session_id: str, *, patient: bool = True) -> Lock:
     raise SessionBusy(session_id, None, None)
 
 
-def _lock(fd: int, path: Path) -> Lock | None:
+def find_holder(path: Path) -> Holder | None:
+    """Return the process of this machine and user that holds a lock now; None if there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        if os.fstat(fd).st_uid != os.geteuid() or not _is_locked(fd):
+            return None
+        holder = _read_holder(path)
+        return holder if holder is not None and holder.host == os.uname().nodename else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _is_locked(fd: int) -> bool:
+    """Tell whether another open file has the lock: only then what it wrote still holds."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
+
+
+def _lock(fd: int, path: Path, note: str) -> Lock | None:
     """Lock a file that was opened; None when another has it, or when it is not the lock file any more."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,7 +113,7 @@ def _lock(fd: int, path: Path) -> Lock | None:
     if not _is_at(fd, path):
         return None
     with suppress(OSError):  # a full disk has no room for it, and the lock holds all the same
-        _write_holder(fd)
+        _write_holder(fd, note)
     return Lock(path, fd)
 
 
@@ -95,8 +124,8 @@ def _is_at(fd: int, path: Path) -> bool:
         return False
 
 
-def _write_holder(fd: int) -> None:
-    holder = Holder(os.getpid(), os.uname().nodename, datetime.now(UTC).isoformat(timespec="seconds"))
+def _write_holder(fd: int, note: str) -> None:
+    holder = Holder(os.getpid(), os.uname().nodename, datetime.now(UTC).isoformat(timespec="seconds"), note)
     os.ftruncate(fd, 0)
     os.pwrite(fd, msgspec.json.encode(holder) + b"\n", 0)
 

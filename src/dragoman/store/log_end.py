@@ -32,6 +32,8 @@ class LogEnd(msgspec.Struct):
     is_archived: bool = False
     time: int | None = None
     """In milliseconds since 1970; None without any seal, or with lines behind the last one."""
+    conversation_time: int | None = None
+    """When a turn last began or ended, or the title changed: later writes are of settings. None if it is not known."""
     prompted: bool = False
     """Whether a turn was ever begun."""
 
@@ -85,6 +87,8 @@ def _look(block: bytes) -> tuple[LogEnd, bool]:
     titled = False
     title_at = block.rfind(_TITLE_MARK)
     turn_at = block.rfind(_TURN_MARK)
+    if (last_at := max(title_at, turn_at)) >= 0 and (seal := _TIME.search(block, last_at)):
+        tail.conversation_time = int(seal[1])
     if title_at > turn_at:
         titled = take_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
     while turn_at >= 0:

@@ -163,6 +163,10 @@ class Store(Protocol):
     itself when they were not written to for `UNPROMPTED_KEPT_S`, except those that a process holds.
     """
 
+    async def now(self) -> datetime:
+        """Return the time for the headers of new sessions, by the one clock of all who share them; raises LogFailed."""
+        ...
+
     async def create(self, header: Header, settings: bytes | None = None) -> Log:
         """Begin the log of a new session, with a first `config` record if `settings` are given, and hold it.
 

@@ -2,7 +2,8 @@
 
 A sender numbers its messages for each receiver and has one INSERT for a receiver under way at a time, so that they
 appear in order. An INSERT whose answer was lost is sent again and adds nothing. A receiver remembers the last number of
-each sender that it took, and then removes the rows. The rows of a node that is gone are removed by the others.
+each sender that it took, until the sender has left for good, and then removes the rows. The rows of a node that is gone
+are removed by the others.
 
 Each node listens on a channel of its own. The connection for that is not one of the pool, because a pooler gives a
 connection away between transactions. Without it nodes look for themselves, a little later.
@@ -40,11 +41,19 @@ SELECT e.session, e.last, CASE WHEN n.beat + n.lease > clock_timestamp() THEN e.
 FROM dragoman_end e LEFT JOIN dragoman_node n ON n.id = e.owner WHERE e.session = ANY(%s)
 """
 _NODES: LiteralString = """
-SELECT id, agents FROM dragoman_node WHERE beat + lease > clock_timestamp() AND agents <> '{}'
+SELECT id, CASE WHEN beat + lease > clock_timestamp() THEN agents END FROM dragoman_node WHERE agents <> '{}'
 """
 _WAKE: LiteralString = """
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, '') FROM unnest(%s::text[]) AS channel
 """
+SHARES_CHANGED = "shares"
+"""The payload of a wake after which shares are read again; all others have none."""
+
+WAKE_FOR_SHARES: LiteralString = f"""(
+    SELECT count(pg_notify('dragoman_' || replace(n.id::text, '-', ''), '{SHARES_CHANGED}')) FROM dragoman_node n
+    WHERE n.beat + n.lease > clock_timestamp() AND n.agents <> '{{}}')"""
+"""A column that wakes all bridges when the statement around it is committed."""
+
 _SWEEP: LiteralString = """
 DELETE FROM dragoman_message m WHERE receiver <> %(me)s AND NOT EXISTS (
     SELECT FROM dragoman_node n WHERE n.id = m.receiver AND n.beat + 2 * n.lease > clock_timestamp())
@@ -99,8 +108,8 @@ class MessageTable:
         rows = await self.database.fetch_once(_ENDS, (list(keys),))
         return {key: SessionTip(last, owner) for key, last, owner in rows}
 
-    async def nodes(self) -> dict[uuid.UUID, list[str]]:
-        """Return the bridges that live, each with the names of its agents."""
+    async def nodes(self) -> dict[uuid.UUID, list[str] | None]:
+        """Return the bridges, each with the names of its agents; None for one that is gone and may come back."""
         return dict(await self.database.fetch_once(_NODES))
 
     async def wake(self, nodes: Sequence[uuid.UUID]) -> None:

@@ -15,9 +15,9 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from dragoman.errors import DragomanError
-from dragoman.store.block import now_ms
 from dragoman.store.postgresql.database import Database, Row
 from dragoman.store.postgresql.errors import DatabaseRefused, DatabaseUnavailable, LeaseLost
 
@@ -27,7 +27,7 @@ LEASE_S = 15.0
 _BEATS = 5
 """Heartbeats within a lease."""
 
-_OWN_PART = 2 / 3
+OWN_PART = 2 / 3
 """Part of the lease after which this process stops by itself."""
 
 _FORGOTTEN = "1 day"
@@ -67,11 +67,17 @@ class Node:
     @property
     def left_s(self) -> float:
         """The time for which that is sure."""
-        return self._beaten_at + self.lease_s * _OWN_PART - time.monotonic()
+        return self._beaten_at + self.lease_s * OWN_PART - time.monotonic()
+
+    def now(self) -> datetime:
+        """Return the time of the database."""
+        if self._clock_ms is None:
+            return datetime.now(UTC)
+        return datetime.fromtimestamp(self._clock_ms / 1000 + time.monotonic(), UTC)
 
     def now_ms(self) -> int:
         """Return the time of the database, in milliseconds since 1970."""
-        return now_ms() if self._clock_ms is None else int(self._clock_ms + 1000 * time.monotonic())
+        return int(1000 * self.now().timestamp())
 
     def lost(self) -> LeaseLost:
         """Make the error of a lease that has ended."""

@@ -9,6 +9,8 @@
     dragoman_task      work that one node does for all, with the node that claimed it last
     dragoman_label     what people said of sessions through a bridge: titles, archives, parents
     dragoman_message   messages between the bridges that share the database
+    dragoman_share     what other people may read through these bridges, and until when
+    dragoman_code      codes that a browser brings to any of them, each good for one thing, as hashes
 
 A session belongs to a scope: logs and journals of each agent are apart. The end of a session is a table of its own,
 narrow and without further indexes, because it changes with every commit: PostgreSQL then writes the new version of the
@@ -105,7 +107,32 @@ CREATE TABLE dragoman_message (
 );
 """
 
-_MIGRATIONS: tuple[LiteralString, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4: LiteralString = """
+CREATE TABLE dragoman_share (
+    realm text NOT NULL,
+    id text NOT NULL,
+    created timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires timestamptz NOT NULL,
+    agent text,
+    session text,
+    title text NOT NULL,
+    code bytea NOT NULL UNIQUE,
+    opened uuid,
+    PRIMARY KEY (realm, id)
+);
+CREATE TABLE dragoman_code (
+    hash bytea PRIMARY KEY,
+    kind text NOT NULL,
+    scope text NOT NULL,
+    node uuid,
+    created timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires timestamptz NOT NULL,
+    used uuid
+);
+CREATE INDEX dragoman_code_by_scope ON dragoman_code (kind, scope, created);
+"""
+
+_MIGRATIONS: tuple[LiteralString, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 
 VERSION = len(_MIGRATIONS)
 """The version that this program reads and writes."""

@@ -72,6 +72,11 @@ class PostgresStore:
         self._next_sweep: float | None = None
         self._background = _Background()
 
+    async def now(self) -> datetime:
+        await self._check()
+        await self._join()
+        return self._node.now()
+
     async def create(self, header: Header, settings: bytes | None = None) -> DatabaseLog:
         check_session_id(header.id)
         return await self._own(header.id, self._create(header, settings), self._remove)

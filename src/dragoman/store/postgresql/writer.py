@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.cancellation import finish
 from dragoman.errors import LogFailed
-from dragoman.store.block import Draft, now_ms
+from dragoman.store.block import Draft
 from dragoman.store.postgresql.errors import DatabaseUnavailable, TooMuchWaits
 from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.session_table import ListedFacts, OwnedSession, SealedBlocks, SessionEnd, SessionTable
@@ -36,6 +36,7 @@ class SessionWrites:
     def __init__(self, table: SessionTable, session: OwnedSession, node: Node) -> None:
         self.table = table
         self.session = session
+        self.now_ms = node.now_ms
         self._node = node
 
     async def append(self, before: SessionEnd, new: SealedBlocks, facts: ListedFacts | None) -> None:
@@ -150,7 +151,7 @@ class BlockWriter:
     async def _write_batch(self) -> None:
         drafts, self._unwritten = self._unwritten, deque([Draft()])
         self._current, self._next = self._next, None
-        new = seal_drafts(drafts, self.end)
+        new = seal_drafts(drafts, self.end, self._writes.now_ms())
         facts = None if self.facts == self._told else msgspec.structs.replace(self.facts)
         self._sent_end = new.end
         await self._writes.append(self.end, new, facts)
@@ -161,13 +162,13 @@ class BlockWriter:
             written.set_result(None)
 
 
-def seal_drafts(drafts: Iterable[Draft], end: SessionEnd) -> SealedBlocks:
-    """Seal blocks that follow on an end."""
+def seal_drafts(drafts: Iterable[Draft], end: SessionEnd, time_ms: int) -> SealedBlocks:
+    """Seal blocks that follow on an end, with the time of the database."""
     new = SealedBlocks([], [], [], end)
     for draft in drafts:
         if draft:
             first = new.end.last + 1
-            block, checksum = draft.seal(first, now_ms(), new.end.checksum)
+            block, checksum = draft.seal(first, time_ms, new.end.checksum)
             new.add(first, first + len(draft) - 1, block, checksum)
     return new
 
