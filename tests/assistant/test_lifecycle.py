@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_PROMPT
 from tests.assistant.coming_back import (
     SCRIPT,
     Remembers,
@@ -365,6 +366,23 @@ async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_th
         assert client.text() == "1 messages3 messages5 messages"
         said = [each.update.content.text for each in client.updates if isinstance(each.update, v1.UserMessageChunk)]
         assert said == ["one", "again", "anew"]
+
+
+async def test_a_fork_may_end_before_a_message_that_the_client_has_named_or_that_was_refused(place):
+    cwd, home = place
+    async with running_agent(home, model=Remembers()) as client:
+        await client.initialize()
+        session_id = await client.new_session(str(cwd))
+        too_long = "x" * 101
+        for name in ("first", "second", too_long):
+            words = [v1.TextContent(text="again")]
+            prompt = v1.PromptRequest(session_id=session_id, prompt=words, meta={"dragoman/message": name})
+            await client.connection.call(SESSION_PROMPT, prompt)
+        for ids, turns in ((["first"], 0), (["refused", "second"], 1), (["refused", "also"], 3), ([too_long], 3)):
+            client.updates.clear()
+            copy = await fork(client, session_id, cwd, meta={"dragoman/fork": {"before": {"ids": ids}}})
+            await client.prompt(copy, "anew")
+            assert client.text() == f"{2 * turns + 1} messages"
 
 
 async def test_a_fork_of_a_live_session_in_a_turn_leaves_it_alone(place):

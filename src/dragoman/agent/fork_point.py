@@ -1,9 +1,11 @@
 """A fork from before a message: the client names the message, and the copy has the turns before it.
 
 ACP's `session/fork` copies a whole session. A client that has seen `dragoman/fork` in the capabilities may send
-`_meta["dragoman/fork"] = {"before": {"text": …, "occurrence": …}}`: the text of a message of the user, and which of the
-messages with this text it is, counted from 1. The answer has the number of turns that the copy has, under the same key.
-A message is named by its text because the ids of messages are the agent's: a client has not seen one for its own.
+`_meta["dragoman/fork"] = {"before": {"ids": […]}}`: the ids of the message and of those of the user after it. The copy
+ends before the first of them that began a turn. A message that was refused began none, so the copy then ends before the
+next one; if no message is left, the copy is whole. A client that has no ids sends `{"before": {"text": …,
+"occurrence": …}}`: the text of the message, and which of the messages with this text it is, counted from 1. The answer
+has the number of turns that the copy has, under the same key.
 """
 
 from collections.abc import AsyncIterator
@@ -22,9 +24,10 @@ _USER_CHUNK = b'"update":{"sessionUpdate":"user_message_chunk"'
 
 
 class NamedMessage(msgspec.Struct, frozen=True):
-    """A message of the user: its whole text, and which of those with this text it is."""
+    """A message of the user: its id and those of the later ones, or its whole text, and which of those with it."""
 
-    text: str
+    ids: list[str] = []
+    text: str = ""
     occurrence: int = 1
 
 
@@ -35,8 +38,8 @@ class _Wish(msgspec.Struct, frozen=True):
 class ForkPoint(msgspec.Struct, frozen=True):
     """A place in a log before which a copy ends."""
 
-    seq: int
-    """The number of the line that begins the turn."""
+    seq: int | None
+    """The number of the line that begins the turn; None for the end of the log."""
     turns: int
     """The number of turns before it."""
 
@@ -46,8 +49,9 @@ class _Content(msgspec.Struct):
     text: str = ""
 
 
-class _Update(msgspec.Struct):
+class _Update(msgspec.Struct, rename="camel"):
     content: _Content
+    message_id: str | None = None
 
 
 class _Params(msgspec.Struct):
@@ -56,6 +60,13 @@ class _Params(msgspec.Struct):
 
 class _UserLine(msgspec.Struct):
     params: _Params
+
+
+class _Prompt(msgspec.Struct):
+    seq: int
+    """The first line of its turn."""
+    text: str = ""
+    message_id: str | None = None
 
 
 _decode_user_line = msgspec.json.Decoder(_UserLine).decode
@@ -74,26 +85,31 @@ def read_fork_wish(meta: dict[str, Any] | None) -> NamedMessage | None:
 
 async def find_fork_point(log: Log, wanted: NamedMessage) -> ForkPoint:
     """Find the turn that a message began; raises InvalidParams if no turn did."""
-    found = turns = 0
-    async for seq, text in _prompts(log):
-        found += text == wanted.text
-        if found == wanted.occurrence and text == wanted.text:
-            return ForkPoint(seq, turns)
+    ids, found, turns = set(wanted.ids), 0, 0
+    async for prompt in _prompts(log):
+        is_same = prompt.message_id in ids if ids else prompt.text == wanted.text
+        found += is_same
+        if is_same and (ids or found == wanted.occurrence):
+            return ForkPoint(prompt.seq, turns)
         turns += 1
+    if ids:
+        return ForkPoint(None, turns)
     problem = "this session has no such message of the user; without it the whole session is copied"
     raise InvalidParams(f"{_PLACE}.before", problem)
 
 
-async def _prompts(log: Log) -> AsyncIterator[tuple[int, str]]:
-    """Give the first line of each turn, and the text of its prompt."""
-    start, text = 0, ""
+async def _prompts(log: Log) -> AsyncIterator[_Prompt]:
+    """Give the prompt of each turn."""
+    prompt: _Prompt | None = None
     async for blocks in log.blocks():
         for seq, line in [line for block in blocks for line in block.numbered_lines()]:
             if line.startswith(_TURN_START):
-                if start:
-                    yield start, text
-                start, text = seq, ""
-            elif start and _USER_CHUNK in line:
-                text += _decode_user_line(line).params.update.content.text
-    if start:
-        yield start, text
+                if prompt is not None:
+                    yield prompt
+                prompt = _Prompt(seq)
+            elif prompt is not None and _USER_CHUNK in line:
+                update = _decode_user_line(line).params.update
+                prompt.text += update.content.text
+                prompt.message_id = prompt.message_id or update.message_id
+    if prompt is not None:
+        yield prompt

@@ -35,6 +35,7 @@ from dragoman.agent.usage import TokenUsage
 from dragoman.cancellation import finish
 from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, InvalidParams, LogFailed, RpcError
 from dragoman.protocol import v1
+from dragoman.protocol.message_name import read_message_name
 from dragoman.telemetry.operation import prompt_attribute, trace_turn
 from dragoman.text import one_line, visible
 from dragoman.text.secret import hide_command_secrets
@@ -278,7 +279,7 @@ class TurnRunner:
         """Log the prompt; the client that sent it is sent it back only if it wants that."""
         session, prompt = self._session, self.turn.prompt
         session.updates.record("turn", _START)
-        message_id = str(uuid.uuid4())
+        message_id = read_message_name(self._meta) or str(uuid.uuid4())
         for block in prompt:
             said = v1.UserMessageChunk(content=_kept(block), message_id=message_id)
             if session.client.wants_echo:
