@@ -94,6 +94,7 @@ DEVELOPED = [
     # talk
     ("hello", "hello"),
     ("hi there!", "hello"),
+    ("Hello! Answer in one short sentence, please.", "hello"),
     ("who are you?", "who"),
     ("help", "help"),
     ("what can you do?", "help"),

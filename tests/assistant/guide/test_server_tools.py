@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.assistant.models.message import ToolUse
-from dragoman.assistant.models.model import ReplyText, ToolDefinition
+from dragoman.assistant.models.model import ReplyStop, ReplyText, ToolDefinition
 from tests.assistant.guide.requests import DEVELOPED, HELD_OUT, PHRASES
 from tests.assistant.guide.server_requests import REAL, TALK, TOOLBOX
 from tests.assistant.guide.talking import Talk, calls_for
@@ -190,7 +190,7 @@ def test_any_text_gets_an_answer_or_calls_that_fit_their_schemas(text, tools, re
         said, calls = await talk.say(text, results)
         assert said.strip()
         assert not any(isinstance(part, ToolUse) for part in talk.parts)
-        assert all(isinstance(part, ReplyText) for part in talk.parts)
+        assert all(isinstance(part, ReplyText | ReplyStop) for part in talk.parts)
         for name, arguments in calls:
             schema = next(one.parameters for one in talk.tools if one.name == name)
             if isinstance(schema.get("properties", {}), dict):

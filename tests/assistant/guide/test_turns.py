@@ -13,7 +13,7 @@ from dragoman.assistant.models.message import (
     ToolUse,
     UserMessage,
 )
-from dragoman.assistant.models.model import ModelRequest, ReplyText, ReplyThought
+from dragoman.assistant.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought
 from dragoman.protocol import v1
 from tests.assistant.guide.talking import Talk, calls_for, prompt
 from tests.assistant.guide.toolbox import BUILT_IN, FOREIGN
@@ -75,6 +75,17 @@ async def test_a_step_that_fails_or_is_not_understood_does_not_hold_up_the_other
     assert names(calls) == ["read_file", "list_directory"]
     assert "sing a song" in said
     assert said.endswith("1 of 3 steps are done.")
+
+
+@pytest.mark.parametrize(
+    ("text", "stops"),
+    [("fix the failing test", ["refusal"]), ("hello", []), ("sing a song then who are you", ["refusal"])],
+)
+async def test_a_turn_that_was_not_understood_is_a_refusal_for_programs(text, stops):
+    request = ModelRequest([prompt(text)], NO_PLAN, "")
+    parts = [part async for part in GuideModel().start().reply(request)]
+    assert [part.reason for part in parts if isinstance(part, ReplyStop)] == stops
+    assert isinstance(parts[0], ReplyText)
 
 
 async def test_it_is_the_path_that_was_spoken_of_last():

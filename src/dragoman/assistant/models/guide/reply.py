@@ -31,7 +31,7 @@ from dragoman.assistant.models.message import (
     ToolUse,
     UserMessage,
 )
-from dragoman.assistant.models.model import ModelRequest, Part, ReplyText, ReplyThought, ToolDefinition
+from dragoman.assistant.models.model import ModelRequest, Part, ReplyStop, ReplyText, ReplyThought, ToolDefinition
 from dragoman.assistant.search.thesaurus import STOP_WORDS
 from dragoman.protocol import v1
 from dragoman.text.match import near_matches
@@ -69,6 +69,8 @@ class GuideReplies:
         self._tools: Sequence[ToolDefinition] = ()
         self._servers = ServerTools(())
         self._last_split: tuple[object, list[Words]] = (None, [])
+        self._is_beyond = False
+        """Whether a step of this reply was not understood."""
 
     def make(self, request: ModelRequest) -> list[Part]:
         """Return the parts of the reply to the last message."""
@@ -82,6 +84,7 @@ class GuideReplies:
         """Send a routine the results that are there; what it says after them, and its next call, are the reply."""
         said: list[str] = []
         result = None
+        self._is_beyond = False
         names = {tool.name for tool in self._tools}
         while True:
             try:
@@ -102,6 +105,8 @@ class GuideReplies:
                 yield ToolUse(f"call-{uuid.uuid4()}", move.tool, move.arguments)
                 return
         yield from _stream("\n\n".join(said) or "There is nothing left for me to do.")
+        if self._is_beyond:
+            yield ReplyStop("refusal")  # a program is not to take it for work that was done
 
     def _answer(self, turns: Sequence[GuideTurn]) -> GuideRoutine:
         """Do the steps of the last prompt, or of the one before it that waits for an answer."""
@@ -126,9 +131,10 @@ class GuideReplies:
         for number, step in enumerate(steps):
             if has_plan:
                 has_plan = not (yield _plan(steps, number)).failed
-            routine = self._understand(step, last_path, given) or say(
-                not_understood(step.value(step.text)), is_done=False
-            )
+            routine = self._understand(step, last_path, given)
+            if routine is None:
+                self._is_beyond = True
+                routine = say(not_understood(step.value(step.text)), is_done=False)
             is_done, last_path, waits = yield from _follow(routine, last_path)
             done.append(is_done)
             if waits:

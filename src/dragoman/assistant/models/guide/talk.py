@@ -36,6 +36,7 @@ _TRY = "Try `what is this project`, `find TODO`, `what changed` or `run the test
 _HELLO = (
     r"(?:hi|hello|hey|howdy|greetings|hallo|hiya|yo|good (?:morning|afternoon|evening|day))"
     r"(?:[ ,]+(?:there|guide|dragoman|everyone|again|you|all))?"
+    r"(?:[!.,]? (?:please )?(?:answer|reply|respond)(?: (?:in|with|by) .{0,40})?)?"
 )
 _WHO = (
     r"(?:so )?(?:who|what)(?: exactly)? are you.{0,12}|who(?:'s| is) (?:this|there)|introduce yourself|"
