@@ -66,6 +66,17 @@ def find_installed_agents(path: str | None = None) -> list[InstalledAgent]:
     return sorted(found, key=lambda agent: not agent.command)
 
 
+def how_to_get(program: str) -> str | None:
+    """Say how the program of a known agent is installed, as the end of a sentence; None for another program."""
+    for known in _KNOWN:
+        if program not in [command[0] for command in known.commands]:
+            continue
+        if known.package:
+            return f"it is the adapter of {known.title}; install it: npm install -g {known.package}"
+        return f"it is {known.title}; install that as its maker says, or: dragoman agents install {known.name}"
+    return None
+
+
 def _find(known: _Known, path: str | None) -> InstalledAgent | None:
     for program, *arguments in known.commands:
         if (place := shutil.which(program, path=path)) is not None:

@@ -25,6 +25,19 @@ def test_providers_whose_key_is_there_come_first_and_no_key_is_shown(tmp_path, m
     assert KEY not in repr(offers)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_provider_whose_library_is_missing_comes_with_the_command_that_installs_it(tmp_path, monkeypatch, restarts):
+    command = 'uvx --from "dragoman[groq]" dragoman' if restarts else "pip install dragoman[groq]"
+    monkeypatch.setattr("dragoman.assistant.models.providers._is_installed", lambda package: package != "groq")
+    action = "start dragoman with it" if restarts else "install it with"
+    monkeypatch.setattr("dragoman.installation.how_to_add", lambda extra: f"{action}: {command}")
+    offers = {offer.id: offer for offer in list_providers(tmp_path)}
+    groq, openai = offers["groq"], offers["openai"]
+    assert groq.problem.endswith(command)
+    assert (groq.install, groq.restarts, groq.kept) == (command, restarts, False)
+    assert (openai.problem, openai.install, openai.restarts) == ("", "", False)
+
+
 def test_every_suggested_model_is_one_that_the_library_knows():
     from pydantic_ai.models import known_model_names
 

@@ -183,7 +183,8 @@ def check_installed(name: ModelName) -> None:
     for package in ("pydantic_ai", name.provider.package):
         if not _is_installed(package):
             raise ModelFailure(
-                f"{name} needs the {name.provider.title} library, which is not installed; {how_to_install(name)}"
+                f"{name} needs dragoman's extra {name.provider.extra!r}, the library that talks with "
+                f"{name.provider.title}, which is not installed; {how_to_install(name)}"
             )
 
 

@@ -14,6 +14,7 @@ from dragoman.assistant.models.providers import (
     ModelName,
     Provider,
     check_installed,
+    how_to_install,
     leads_elsewhere,
     login_name,
     variable_with_key,
@@ -49,6 +50,10 @@ class ProviderOffer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether `dragoman login` keeps a key."""
     problem: str = ""
     """The reason why it cannot be used here, and what to do."""
+    install: str = ""
+    """The command that installs its library, if that is missing."""
+    restarts: bool = False
+    """Whether that command starts dragoman anew; else the library is used as soon as it is there."""
 
 
 class Offers(msgspec.Struct, frozen=True):
@@ -79,16 +84,18 @@ def list_providers(home: Path) -> list[ProviderOffer]:
 
 def _offer(kind: str, keys: KeyStore) -> ProviderOffer:
     provider, model = PROVIDERS[kind], SUGGESTED.get(kind, "")
+    name = ModelName(kind, model or "…", provider)
+    offer = ProviderOffer(kind, provider.title, model, _variable(provider))
     try:
         kept = keys.find(kind) is not None and leads_elsewhere(provider) is None
-        check_installed(ModelName(kind, model or "…", provider))
-        problem = ""
+        check_installed(name)
     except KeysUnusable as error:
-        kept, problem = False, str(error)
+        return msgspec.structs.replace(offer, problem=str(error))
     except ModelFailure as error:
-        problem = str(error)
-        kept = False
-    return ProviderOffer(kind, provider.title, model, _variable(provider), kept=kept, problem=problem)
+        action, _, command = how_to_install(name).partition(": ")
+        restarts = action.startswith("start")
+        return msgspec.structs.replace(offer, problem=str(error), install=command, restarts=restarts)
+    return msgspec.structs.replace(offer, kept=kept)
 
 
 def _variable(provider: Provider) -> str:
