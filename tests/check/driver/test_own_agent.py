@@ -77,6 +77,15 @@ async def test_our_agent_keeps_every_rule_of_version_2(script: Path):
     )
 
 
+async def test_work_that_takes_its_time_is_not_cut_off(tmp_path: Path):
+    path = tmp_path / "slow.yaml"
+    path.write_text('- - delay_s: 1.5\n  - text: "Done. "\n')
+    command = (*AGENT, "--model", f"script:{path}")
+    report = await check_agent(AgentOptions(command=command, scenes=frozenset({"give_server"}), protocols=(2,)))
+    assert blamed(report) == {}
+    assert "ACP-PROMPT-006" not in silent(report)  # the work ended by itself
+
+
 async def test_our_agent_keeps_every_rule_when_it_only_talks():
     report = await check_agent(AgentOptions(command=AGENT, protocols=(1,)))
     assert blamed(report) == {}

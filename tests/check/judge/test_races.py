@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman.check import Memory
+from tests.check.judge import talking_v2
 from tests.check.judge.cases.load import load
 from tests.check.judge.talking import (
     Row,
@@ -66,6 +67,89 @@ def test_a_turn_whose_permission_was_dismissed_may_end_as_cancelled():
 def test_a_prompt_cancelled_by_its_request_may_end_as_cancelled():
     rows = [*RUNNING, tell("$/cancel_request", {"requestId": 2}), end(2, "cancelled")]
     assert found(rows) == []
+
+
+CUTS = {
+    "its client left": event("agent", "stdin closed"),
+    "it got a signal": event("agent", "killed"),
+    "its session was deleted": ask(9, "session/delete", {"sessionId": "s1"}),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_turn_may_end_as_cancelled_when(cut: str):
+    working = [*talking_v2.session(), talking_v2.prompt(), talking_v2.accept(), talking_v2.user(), talking_v2.RUNNING]
+    assert found([*RUNNING, CUTS[cut], end(2, "cancelled")], "agent") == []
+    assert found([*working, CUTS[cut], talking_v2.idle("cancelled")], "agent") == []
+
+
+@pytest.mark.parametrize("last", [refuse(2, -32800), talking_v2.accept()])
+def test_work_may_end_as_cancelled_when_its_prompt_was_cancelled_before_its_answer(last: Row):
+    rows = [talking_v2.prompt(), talking_v2.user(), talking_v2.RUNNING, tell("$/cancel_request", {"requestId": 2})]
+    assert "ACP-PROMPT-006" not in found([*talking_v2.session(), *rows, last, talking_v2.idle("cancelled")], "agent")
+
+
+OFFER, WITHDRAWAL = {"capabilities": {"cancel": {}}}, {"capabilities": None}
+ITEMS = {
+    "ACP-TOOL": ("tool_call/cancel", {"toolCallId": "c1"}, talking_v2.call, {"title": "Run"}, {"status": "cancelled"}),
+    "ACP-TERM": ("terminal/cancel", {"terminalId": "t1"}, talking_v2.terminal, {}, {"exitStatus": {"exitCode": 1}}),
+}
+
+
+def cancel_withdrawn(area: str, *, after_s: float = 0.01) -> list[Row]:
+    """Offer to cancel a tool call or a terminal, withdraw that, and cancel it."""
+    method, item, report, first, last = ITEMS[area]
+    working = [*talking_v2.session(), talking_v2.prompt(), talking_v2.accept(), talking_v2.user(), talking_v2.RUNNING]
+    asked = ask(7, method, {"sessionId": "s1", **item})
+    return [*working, report(**first, **OFFER), report(**last, **WITHDRAWAL), asked._replace(after_s=after_s)]
+
+
+@pytest.mark.parametrize("area", ITEMS)
+def test_a_cancel_may_cross_the_withdrawal_of_its_offer(area: str):
+    rule = {"ACP-TOOL": "ACP-TOOL-101", "ACP-TERM": "ACP-TERM-108"}[area]
+    assert found(cancel_withdrawn(area), "client") == []
+    assert found(cancel_withdrawn(area, after_s=2.5), "client") == [rule]
+
+
+@pytest.mark.parametrize("area", ITEMS)
+@pytest.mark.parametrize("answer", [give(7), refuse(7, -32602)])
+def test_an_offer_may_be_withdrawn_before_its_cancel_is_answered(area: str, answer: Row):
+    *rows, withdrawal, asked = cancel_withdrawn(area)
+    assert found([*rows, asked, withdrawal, answer, talking_v2.idle()], "agent") == []
+
+
+EARLY_CANCELS = {
+    "the answer": [talking_v2.prompt(), cancel(), talking_v2.accept(), talking_v2.user(), talking_v2.RUNNING],
+    "the work": [talking_v2.prompt(), talking_v2.accept(), cancel(), talking_v2.user(), talking_v2.RUNNING],
+}
+
+
+@pytest.mark.parametrize("crossed", EARLY_CANCELS)
+def test_a_cancel_may_cross_the_news_that_the_work_has_begun(crossed: str):
+    rows = [*talking_v2.session(), *EARLY_CANCELS[crossed]]
+    court = judge([*rows, talking_v2.idle("cancelled")], "agent")
+    assert court.findings == []
+    assert court.occasions["ACP-CANCEL-001"] == 1
+    assert found([*rows, talking_v2.idle()], "agent") == []
+    assert found([*rows, talking_v2.idle(after_s=3.0)], "agent") == ["ACP-CANCEL-001"]
+
+
+def test_work_that_began_long_after_its_cancel_was_sent_is_no_proof_that_the_agent_had_read_it():
+    late = talking_v2.state("running", after_s=3.0)
+    rows = [talking_v2.prompt(), cancel(), talking_v2.accept(), talking_v2.user(), late, talking_v2.idle()]
+    assert found([*talking_v2.session(), *rows], "agent") == []
+
+
+@pytest.mark.parametrize("prompted", [[], [talking_v2.prompt(), cancel(), refuse(2, -32800)]])
+def test_a_cancel_that_is_over_does_not_excuse_the_next_work(prompted: list[Row]):
+    rows = [*talking_v2.session(), *prompted, cancel(), talking_v2.prompt(3), talking_v2.accept(3), talking_v2.user()]
+    ended = [talking_v2.RUNNING, talking_v2.chunk(), talking_v2.idle("cancelled")]
+    assert found([*rows, *ended], "agent") == ["ACP-PROMPT-006"]
+
+
+def test_a_deleted_session_excuses_no_other():
+    rows = [*session(), *new("s2", 3), prompt(), chunk(), ask(9, "session/delete", {"sessionId": "s2"})]
+    assert found([*rows, end(2, "cancelled")], "agent") == ["ACP-PROMPT-006"]
 
 
 def test_a_permission_asked_while_the_cancel_is_on_its_way_is_owed_cancelled_too():
@@ -254,6 +338,17 @@ def test_a_session_that_is_loaded_while_its_turn_runs_goes_on_with_it():
     able = session({"loadSession": True})
     rows = [*able, *turn(chunk()), prompt(3), load(), chunk("hello", "user_message_chunk"), chunk(), give(9)]
     assert found([*rows, chunk(), end(3)]) == []
+
+
+def test_a_live_update_may_cross_the_request_for_a_replay():
+    history = [chunk("hello", "user_message_chunk"), chunk()]
+    live = [*session({"loadSession": True}), *turn(chunk()), prompt(3), chunk("live"), load(), chunk("live")]
+    assert found([*live, *history, give(9), end(3)], "agent") == []
+    said, shown = talking_v2.chunk("live", "m2"), [talking_v2.user(), talking_v2.message("four", "m1")]
+    working = [talking_v2.prompt(3), talking_v2.accept(3, "u2"), talking_v2.RUNNING, said]
+    resumed = [talking_v2.resume(**talking_v2.FROM_START), said, *shown, talking_v2.RUNNING, give(9)]
+    before = [*talking_v2.session(), *talking_v2.turn(talking_v2.message("four", "m1"))]
+    assert found([*before, *working, *resumed], "agent") == []
 
 
 def test_an_agent_that_takes_text_may_refuse_some_of_it():

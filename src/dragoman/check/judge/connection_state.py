@@ -35,14 +35,15 @@ class RequestTable:
         if self.pending[request.sender].pop(request.id, None) is not None:
             self._late[request.sender][request.id] = request
 
-    def cancel(self, message: SeenMessage) -> None:
-        """Mark the open request that a `$/cancel_request` names."""
+    def cancel(self, message: SeenMessage) -> SeenMessage | None:
+        """Mark the open request that a `$/cancel_request` names, and return it."""
         request_id = message.params.get("requestId")
         if not isinstance(request_id, str | int):
-            return
+            return None
         request = self.pending[message.sender].get(request_id)
         if request is not None and request.cancelled is None:
             request.cancelled = message.entry
+        return request
 
     def match(self, answer: SeenMessage) -> None:
         """Find the request of an answer, and take it off the open ones."""

@@ -54,6 +54,8 @@ class SeenDisplay(msgspec.Struct, eq=False):
     command: str | None = None
     exited: ConversationEntry | None = None
     can_cancel: bool = False
+    withdrawn: ConversationEntry | None = None
+    """The last update by which it could not be cancelled any more."""
     cancelling: SeenMessage | None = None
 
 
@@ -75,6 +77,10 @@ class Foreground(msgspec.Struct, eq=False):
     terminals: dict[str, SeenDisplay] = {}
     accepted: list[AcceptedPrompt] = []
     """Prompts that were accepted since the session was last idle."""
+    early_cancel: ConversationEntry | None = None
+    """The `session/cancel` for prompts whose work is not reported yet."""
+    recalled: ConversationEntry | None = None
+    """The `$/cancel_request` for a prompt without an answer, since the session was last idle."""
     background: list[tuple[str, str]] | None = None
     """The kinds and ids of background work in the last list, None while none was sent."""
     background_entry: ConversationEntry | None = None
@@ -177,7 +183,7 @@ class ForegroundTable:
             session.last, session.turn = turn, None
             self._keep(session, seen, turn, message)
         seen.accepted.clear()
-        seen.spoken = None
+        seen.spoken = seen.recalled = seen.early_cancel = None
 
     def _keep(self, session: SeenSession, seen: Foreground, turn: SeenTurn, idle: SeenMessage) -> None:
         """Remember what a replay must have; of work that was cut short, the specification says nothing."""
@@ -208,8 +214,7 @@ def take_call(session: SeenSession, update: Object, message: SeenMessage) -> Non
     if "status" in update:
         call.status = text(update, "status") or "pending"
         call.ran = call.ran or call.status == "in_progress"
-    if "capabilities" in update:
-        call.can_cancel = offered(part(update, "capabilities"), "cancel")
+    _take_offer(call, update, message)
 
 
 def _take_terminal(seen: Foreground, update: Object, message: SeenMessage) -> None:
@@ -225,8 +230,17 @@ def _take_terminal(seen: Foreground, update: Object, message: SeenMessage) -> No
         terminal.command = text(update, "command")
     if "exitStatus" in update:
         terminal.exited = message.entry if isinstance(update["exitStatus"], dict) else None
-    if "capabilities" in update:
-        terminal.can_cancel = offered(part(update, "capabilities"), "cancel")
+    _take_offer(terminal, update, message)
+
+
+def _take_offer(item: SeenToolCall | SeenDisplay, update: Object, message: SeenMessage) -> None:
+    """Learn whether a tool call or a terminal can be cancelled alone."""
+    if "capabilities" not in update:
+        return
+    can_cancel = offered(part(update, "capabilities"), "cancel")
+    if item.can_cancel and not can_cancel:
+        item.withdrawn = message.entry
+    item.can_cancel = can_cancel
 
 
 def _take_background(seen: Foreground, message: SeenMessage) -> None:

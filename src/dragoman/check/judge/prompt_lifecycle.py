@@ -170,15 +170,14 @@ class WorkObserver(Observer):
             turn.prompt.entry,
             message.entry,
         )
-        if reason == "cancelled" and not (turn.cancel or turn.dismissed or session.closing):
-            self.fail(
+        if reason is not None and not self.state.may_be_cancelled(session, turn):
+            self.judge(
                 "ACP-PROMPT-006",
+                reason != "cancelled",
                 "the work ended as cancelled, though nobody cancelled it",
                 turn.prompt.entry,
                 message.entry,
             )
-        elif reason is not None:
-            self.saw("ACP-PROMPT-006")
         self._judge_shown(seen, message.entry)
 
     def _judge_shown(self, seen: Foreground, proof: ConversationEntry) -> None:

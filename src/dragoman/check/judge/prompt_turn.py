@@ -140,7 +140,7 @@ class PromptObserver(Observer):
     def _judge_reason(self, session: SeenSession, turn: SeenTurn, message: SeenMessage) -> None:
         if turn.rivals and turn.cancel:
             self.saw("ACP-PROMPT-005")
-        if turn.cancel or turn.dismissed or turn.prompt.cancelled or session.closing:
+        if self.state.may_be_cancelled(session, turn):
             return
         self.judge(
             "ACP-PROMPT-005" if turn.rivals else "ACP-PROMPT-006",

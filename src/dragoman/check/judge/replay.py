@@ -20,7 +20,8 @@ SIDES = {"user": "user", "agent": "agent"}
 class _Resume:
     """A session/resume that is not answered yet, and the updates since."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_live: bool = False) -> None:
+        self.is_live = is_live
         self.first: ConversationEntry | None = None
         self.state: ConversationEntry | None = None
         """The last `state_update` after all history so far."""
@@ -40,7 +41,7 @@ class _Resume:
 
     def as_replay(self) -> Replay:
         """Return what was replayed, as the rules of both versions compare it."""
-        replay = Replay()
+        replay = Replay(is_live=self.is_live)
         replay.first, replay.calls = self.first, self.calls
         for message in self.messages.values():
             if message.writer in SIDES:
@@ -64,7 +65,8 @@ class ReplayObserver(Observer):
     def see_resume(self, message: SeenMessage) -> None:
         session_id, cwd = text(message.params, "sessionId"), text(message.params, "cwd")
         if session_id is not None:
-            self._resumes[session_id] = _Resume()
+            session = self.state.session(message)
+            self._resumes[session_id] = _Resume(is_live=session is not None and session.turn is not None)
             self._done.pop(session_id, None)
             past = self.state.memory.sessions.get(session_id)
             if past is not None and past.cwd is not None and cwd is not None:

@@ -89,6 +89,8 @@ class SeenToolCall(msgspec.Struct, eq=False):
     ran: bool = False
     can_cancel: bool = False
     """Whether it may be cancelled alone now, in version 2."""
+    withdrawn: ConversationEntry | None = None
+    """The last update by which it could not be cancelled any more."""
     cancelling: SeenMessage | None = None
     """The `tool_call/cancel` that was accepted for it."""
 
@@ -143,6 +145,7 @@ class SeenSession(msgspec.Struct, eq=False):
     once_offered: dict[str, list[Object]] = {}
     """All options that it ever had, each in the last forms that it had: values come and go with other options."""
     closing: ConversationEntry | None = None
+    """The request that closes or deletes it."""
     closed: ConversationEntry | None = None
     is_talking: bool = False
     """Whether its turn runs and has brought text, so that more text can take the fast path."""

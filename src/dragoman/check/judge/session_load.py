@@ -21,7 +21,9 @@ MAX_SHOWN_CHARS = 60
 class Replay:
     """The history between a session/load, or a session/resume of version 2, and its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_live: bool) -> None:
+        self.is_live = is_live
+        """Whether a turn runs meanwhile, whose updates may come before and between those of the replay."""
         self.first: ConversationEntry | None = None
         self.words: dict[str, list[str]] = {}
         """The texts of each side; the side that spoke first comes first."""
@@ -55,7 +57,8 @@ class LoadObserver(Observer):
     def see_load(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is not None:
-            self._replays[session_id] = Replay()
+            session = self.state.session(message)
+            self._replays[session_id] = Replay(is_live=session is not None and session.turn is not None)
             self._loaded.pop(session_id, None)
         self.judge_offer("ACP-LOAD-101", "loadSession", message)
 
@@ -129,7 +132,7 @@ def judge_sides(observer: Observer, replay: Replay, entries: tuple[ConversationE
 
 def judge_order(observer: Observer, replay: Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
     """Judge whether a replay is in the order of the conversation."""
-    if past.births and not past.has_begun and len(replay.words) > 1:
+    if past.births and not past.has_begun and len(replay.words) > 1 and not replay.is_live:
         observer.judge(
             "ACP-LOAD-005",
             next(iter(replay.words)) == "user",

@@ -6,7 +6,7 @@ ten. Answers are matched to their requests before the observers see them; everyt
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.connection_state import Agreement, RequestTable, Timeline
-from dragoman.check.judge.foreground import ForegroundTable, take_call
+from dragoman.check.judge.foreground import Foreground, ForegroundTable, take_call
 from dragoman.check.judge.message import Object, SeenMessage, items, number, part, parts, text, texts
 from dragoman.check.judge.session import Memory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
 
@@ -53,10 +53,20 @@ class ConversationState:
         return self.session(answer.request) if answer.request is not None else None
 
     def has_heard(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
-        """Return the entry that proves that the agent had read the cancel of a turn by a time, if there is one."""
+        """Return the entry that proves that the agent had read the cancel of a turn by a time, if there is one.
+
+        In version 2 the cancel may come before the report of the work: then the agent need not have read anything yet.
+        """
         if turn.cancel is None:
             return None
-        return turn.heard or (turn.cancel if at_s - turn.cancel.at_s >= PROOF_S else None)
+        since_s = max(turn.cancel.at_s, turn.prompt.entry.at_s)
+        return turn.heard or (turn.cancel if at_s - since_s >= PROOF_S else None)
+
+    def may_be_cancelled(self, session: SeenSession, turn: SeenTurn) -> bool:
+        """Tell whether a turn may end as cancelled: the client cut it short, by any of its ways, or has left."""
+        recalled = turn.prompt.cancelled or self.foreground.of(session.id).recalled
+        is_cut = turn.cancel or turn.dismissed or recalled or session.closing
+        return is_cut is not None or "agent" in self.timeline.closed
 
     def take(self, message: SeenMessage) -> None:
         """Learn from a message."""
@@ -82,7 +92,7 @@ class ConversationState:
                     session.is_talking = False
             case "session/prompt" if session is not None:
                 self._take_prompt(session, message)
-            case "session/close" if session is not None:
+            case "session/close" | "session/delete" if session is not None:
                 session.closing = message.entry
                 session.is_talking = False
             case "session/request_permission" if session is not None and self.is_v2:
@@ -114,7 +124,7 @@ class ConversationState:
             case "session/cancel" if (session := self.session(message)) is not None:
                 self._take_cancel(session, message)
             case "$/cancel_request":
-                self.requests.cancel(message)
+                self._take_recall(message)
             case _:
                 pass
 
@@ -124,6 +134,18 @@ class ConversationState:
                 turn.cancel = message.entry
                 turn.awaited = self.requests.find_open("agent", session.id)
                 self.cancelling.append(turn)
+        if self.is_v2 and session.turn is None and self._is_prompted(session.id):
+            self.foreground.of(session.id).early_cancel = message.entry
+
+    def _is_prompted(self, session_id: str) -> bool:
+        """Tell whether a session of version 2 has prompts that were not refused and whose work has not ended."""
+        asked = self.requests.find_open("client", session_id)
+        return bool(self.foreground.of(session_id).accepted) or any(each.method == "session/prompt" for each in asked)
+
+    def _take_recall(self, message: SeenMessage) -> None:
+        request = self.requests.cancel(message)
+        if request is not None and request.method == "session/prompt" and self.is_v2:
+            self.foreground.of(text(request.params, "sessionId")).recalled = message.entry
 
     def _take_update(self, message: SeenMessage) -> None:
         session = self.session(message)
@@ -132,6 +154,8 @@ class ConversationState:
             self.foreground.take_update(message, is_replay=text(message.params, "sessionId") in self.opening)
             if before is not None and before.end is not None and before in self.cancelling:
                 self.cancelling.remove(before)
+            if session is not None and before is None and session.turn is not None:
+                self._take_early_cancel(session.turn, self.foreground.of(session.id))
         if session is None:
             return
         update = message.update
@@ -147,6 +171,11 @@ class ConversationState:
             session.is_talking = session.turn is not None and session.closing is None and session.id not in self.opening
         elif kind == "current_mode_update":
             session.mode_id = text(update, "currentModeId") or session.mode_id
+
+    def _take_early_cancel(self, turn: SeenTurn, seen: Foreground) -> None:
+        turn.cancel, seen.early_cancel = seen.early_cancel, None
+        if turn.cancel is not None:
+            self.cancelling.append(turn)
 
     def _take_words(self, session: SeenSession, update: Object) -> None:
         past = self.memory.past(session.id)
@@ -183,6 +212,9 @@ class ConversationState:
             self._take_opening(answer, request)
         elif request.method == "session/prompt" and self.is_v2:
             self.foreground.take_accepted(answer, request)
+            session_id = text(request.params, "sessionId")
+            if session_id is not None and not self._is_prompted(session_id):
+                self.foreground.of(session_id).early_cancel = None
         elif request.method == "session/prompt":
             self._take_prompt_end(answer, request)
         elif request.method == "session/request_permission":

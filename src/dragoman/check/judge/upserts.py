@@ -12,7 +12,7 @@ from dragoman.check.judge.message import Object, SeenMessage, is_absolute, is_ba
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import SeenToolCall
-from dragoman.check.judge.state import find_asked_call
+from dragoman.check.judge.state import PROOF_S, find_asked_call
 from dragoman.check.judge.tool_calls import judge_last_status, judge_locations, judge_path, judge_running_first
 from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
@@ -150,10 +150,8 @@ class ToolCallObserver(Observer):
         if session is None or request is None:
             return
         call = session.calls.get(text(request.params, "toolCallId") or "")
-        if call is None or call.status in ENDED or not call.can_cancel:
-            # One that has ended since it was asked to is refused too, and may also have been faster.
-            is_late = call is not None and call.status in ENDED and call.can_cancel
-            judge_item_refusal(self, "ACP-TOOL-015", message, is_late=is_late)
+        if not was_offered(call, request.entry):
+            judge_item_refusal(self, "ACP-TOOL-015", message)
 
     @watch("request tool_call/cancel")
     def see_cancelling(self, message: SeenMessage) -> None:
@@ -162,7 +160,7 @@ class ToolCallObserver(Observer):
             call = session.calls.get(text(message.params, "toolCallId") or "")
             self.judge(
                 "ACP-TOOL-101",
-                call is not None and call.can_cancel,
+                may_seem_offered(call, message.entry),
                 f"tool_call/cancel for {text(message.params, 'toolCallId')!r}, which does not offer it",
                 message.entry,
             )
@@ -218,10 +216,25 @@ def _without_hunks(patch: str) -> str:
     return "\n".join(kept)
 
 
-def judge_item_refusal(observer: Observer, rule: str, answer: SeenMessage, *, is_late: bool) -> None:
+def was_offered(item: SeenToolCall | SeenDisplay | None, asked: ConversationEntry) -> bool:
+    """Tell whether a tool call or terminal could be cancelled at some time since it was asked to be.
+
+    If it has ended since then, the cancel may have been too late or have ended it.
+    """
+    return item is not None and (item.can_cancel or (item.withdrawn is not None and item.withdrawn.n > asked.n))
+
+
+def may_seem_offered(item: SeenToolCall | SeenDisplay | None, asked: ConversationEntry) -> bool:
+    """Tell whether a client may believe that a tool call or terminal can be cancelled: a withdrawal may cross it."""
+    if item is None or item.can_cancel:
+        return item is not None
+    return item.withdrawn is not None and asked.at_s - item.withdrawn.at_s < PROOF_S
+
+
+def judge_item_refusal(observer: Observer, rule: str, answer: SeenMessage) -> None:
     """Judge the answer to a cancel of a tool call or terminal that does not offer it."""
     request = answer.request
-    if request is None or is_late or answer.code == ErrorCode.METHOD_NOT_FOUND:
+    if request is None or answer.code == ErrorCode.METHOD_NOT_FOUND:
         return
     observer.judge(
         rule,
@@ -284,7 +297,7 @@ class DisplayObserver(Observer):
         if self.state.session(message) is not None:
             self.judge(
                 "ACP-TERM-108",
-                terminal is not None and terminal.can_cancel,
+                may_seem_offered(terminal, message.entry),
                 f"terminal/cancel for {terminal_id!r}, which does not offer it",
                 message.entry,
             )
@@ -295,9 +308,8 @@ class DisplayObserver(Observer):
         if session is None or request is None:
             return
         terminal = self.state.foreground.of(session.id).terminals.get(text(request.params, "terminalId") or "")
-        if terminal is None or terminal.exited is not None or not terminal.can_cancel:
-            is_late = terminal is not None and terminal.exited is not None and terminal.can_cancel
-            judge_item_refusal(self, "ACP-TERM-011", message, is_late=is_late)
+        if not was_offered(terminal, request.entry):
+            judge_item_refusal(self, "ACP-TERM-011", message)
 
     @watch("update state_update", "event waited")
     def see_end(self, message: SeenMessage) -> None:

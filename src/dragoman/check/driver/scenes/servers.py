@@ -15,6 +15,7 @@ import msgspec
 from dragoman.check.driver import mcp_server
 from dragoman.check.driver.connection import ORPHAN_S, ProbeConnection
 from dragoman.check.driver.mcp_server import answer
+from dragoman.check.driver.scenes.work import run
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge.message import Object, part, text
 
@@ -103,9 +104,7 @@ async def give_server(stage: Stage) -> None:
         started = await _started(marks, 1, connect_s / 3)
         if not started and stage.options.prompt:
             # Some agents start servers with the first prompt.
-            await connection.finish(
-                connection.prompt(session_id, stage.options.turns[0].prompt), stage.options.turn_timeout_s
-            )
+            await _prompt(stage, connection, session_id)
             started = await _started(marks, 1, connect_s)
         if not started:
             if stage.options.prompt:
@@ -143,9 +142,18 @@ async def _open_another(stage: Stage, connection: ProbeConnection, marks: Path, 
     before = len(_pids(marks))
     other = await stage.new_session(connection, "not-served")
     if other is not None and stage.options.prompt:
-        await connection.finish(connection.prompt(other, stage.options.turns[0].prompt), stage.options.turn_timeout_s)
+        await _prompt(stage, connection, other)
     leaked = await _started(marks, before + 1, min(2 * start_s, CONNECT_S))
     connection.note_event("mcp leaked check" if leaked else "mcp alone check")
+
+
+async def _prompt(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
+    """Send a prompt and wait for the end of its work, which in version 2 is not its answer."""
+    words = stage.options.turns[0].prompt
+    if stage.dialect.version == 1:
+        await connection.finish(connection.prompt(session_id, words), stage.options.turn_timeout_s)
+    else:
+        await run(stage, connection, session_id, words)
 
 
 async def _started(marks: Path, count: int, timeout_s: float) -> bool:
