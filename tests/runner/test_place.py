@@ -1,8 +1,11 @@
-"""The command lines and the lines that go to an agent elsewhere. No engine for containers runs where these tests do."""
+"""The command lines and the lines that go to an agent elsewhere; `make containers` has a real engine."""
 
 import json
 import os
+import signal
+import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -11,6 +14,7 @@ from dragoman.runner.paths import PathMap
 from dragoman.wire.envelope import encode
 from tests.commands import dragoman
 
+TIMEOUT_S = 30
 PAIRS = (("/home/me/work", "/srv/work"), ("/home/me/work/deep", "/deep"), ("/home/m\u00fc", "/mu"))
 
 
@@ -19,9 +23,47 @@ def test_a_container_gets_the_directories_and_the_names_of_variables():
     start, *rest = place.start_command(["agent", "--acp"])
     assert start == "docker"
     name = rest[rest.index("--name") + 1]
-    expected = ["run", "--rm", "--interactive", "--init", "--name", name, "--volume", "/a:/b", "--env", "KEY"]
-    assert rest == [*expected, "an/image:1", "agent", "--acp"]
+    expected = ["run", "--rm", "--interactive", "--init", "--name", name, "--entrypoint", "sh"]
+    expected += ["--volume", "/a:/b", "--env", "KEY", "an/image:1", "-c", rest[-4], "dragoman", "agent", "--acp"]
+    assert rest == expected
     assert place.first_line({"KEY": "secret"}) == b""
+
+
+def start_as_in_container(*command, **options):
+    """Start the main process of a container, which has a group of its own there too."""
+    words = read_place("docker:image").start_command(command)
+    return subprocess.Popen(["sh", *words[words.index("-c") :]], start_new_session=True, text=True, **options)
+
+
+def test_an_agent_in_a_container_gets_stdin_as_it_is_and_its_code_is_that_of_the_container():
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with start_as_in_container("sh", "-c", "cat; exit 7", **pipes) as process:
+        assert process.communicate("a\n b\\\n", TIMEOUT_S) == ("a\n b\\\n", "")
+    assert process.returncode == 7
+
+
+def test_a_container_ends_with_its_agent_though_stdin_goes_on():
+    with start_as_in_container("sh", "-c", "exit 7", stdin=subprocess.PIPE) as process:
+        assert process.wait(TIMEOUT_S) == 7
+
+
+def test_an_agent_in_a_container_gets_sigterm_and_may_end_by_itself():
+    agent = "trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done"
+    pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    # Many at once, because the signal and the end of the agent race in the shell.
+    with ExitStack() as stack:
+        containers = [stack.enter_context(start_as_in_container("sh", "-c", agent, **pipes)) for _ in range(50)]
+        for process in containers:
+            assert process.stdout.readline() == "up\n"
+        for process in containers:
+            process.terminate()
+        assert [process.wait(TIMEOUT_S) for process in containers] == [9] * len(containers)
+
+
+def test_a_container_whose_agent_hangs_ends_after_the_end_of_stdin():
+    with start_as_in_container("sh", "-c", "trap '' TERM; sleep 1000", stdin=subprocess.DEVNULL) as process:
+        assert process.wait(TIMEOUT_S) == -signal.SIGKILL
+    os.killpg(process.pid, signal.SIGKILL)  # what the engine does with the rest of a container
 
 
 def test_another_machine_gets_the_values_on_stdin_and_never_as_arguments(monkeypatch):

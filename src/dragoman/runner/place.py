@@ -4,6 +4,10 @@ Neither command line has a value of a variable in it, because every user of a ma
 programs. `docker` takes values from its own environment by their names. Over ssh they are the first line on stdin, a
 line of shell that sets them; then the agent takes the place of the shell.
 
+A container outlives `docker run` that is killed: its processes belong to the engine, which tells it nothing but the end
+of its stdin. So a shell in the container passes stdin on, and ends the agent and with it the container if it is still
+there some seconds after that end.
+
 sshd tells a program without a terminal nothing when the connection ends, but for the end of its stdin, which a program
 that hangs does not read. So a process beside the agent looks every second whether sshd is still there, and ends the
 agent and all that it has started (they are one process group) when it is not.
@@ -37,6 +41,28 @@ _WATCH = (
     "(trap : TERM; while kill -0 $PPID && kill -0 $$; do sleep 1; done; kill -TERM -$$; sleep 2; kill -KILL -$$) "
     "</dev/null >/dev/null 2>&1 &"
 )
+_CONTAINER_SCRIPT = """\
+exec 3<&0 </dev/null
+stopped=
+trap 'stopped=1; trap : TERM; kill -TERM 0' TERM
+{ trap : TERM; sh -c 'echo $PPID'; cat <&3; exec >/dev/null 2>&1; sleep 3; kill -KILL $$; } |
+{ trap : TERM; exec 3<&-; read -r relay; "$@"; code=$?; kill -KILL $relay 2>/dev/null; exit $code; } &
+[ -z "$stopped" ] || kill -TERM 0
+while :; do wait $! 2>/dev/null; code=$?; kill -0 $! 2>/dev/null || break; done
+trap '' TERM
+wait $! 2>/dev/null; last=$?; [ $last = 127 ] || code=$last
+exit $code
+"""
+"""The first part of the pipeline passes stdin on, after its own number; the second runs the agent, and has its code.
+
+The container ends with its main process, this shell, whatever else runs in it. A part that has a trap for SIGTERM lives
+on; the agent, which has none of it, gets the signal with its whole group. One that comes while the parts are being
+started is passed on then.
+
+A signal breaks a `wait` off, even one that has already taken the end of the agent and waits for the first part. So the
+code is asked for once more when the agent is gone; 127 means that the `wait` before had it.
+"""
+
 _SCRIPT = f'IFS= read -r setup && eval "$setup" || exit 126; {_WATCH} exec "$@"'
 
 
@@ -78,8 +104,8 @@ class Place(msgspec.Struct, frozen=True):
         mounted = [word for here, there in self.paths for word in ("--volume", f"{here}:{there}")]
         named = [word for name in self.variables for word in ("--env", name)]
         name = f"dragoman-{secrets.token_hex(6)}"
-        start = ["docker", "run", "--rm", "--interactive", "--init", "--name", name]
-        return [*start, *mounted, *named, self.target, *command]
+        start = ["docker", "run", "--rm", "--interactive", "--init", "--name", name, "--entrypoint", "sh"]
+        return [*start, *mounted, *named, self.target, "-c", _CONTAINER_SCRIPT, "dragoman", *command]
 
     def first_line(self, environment: Mapping[str, str]) -> bytes:
         """Return what goes to stdin before the messages: over ssh, the line that sets the variables."""
