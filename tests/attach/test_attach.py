@@ -87,6 +87,19 @@ async def test_a_wrong_token_is_told_in_the_answer_and_on_stderr(tmp_path):
         assert b"not-the-token" not in editor.stderr
 
 
+async def test_an_agent_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    async with rigged(tmp_path) as rig:
+        for name, words in (
+            ("nope", "this bridge has no agent 'nope'; it has python"),
+            ("pyton", "did you mean python?"),
+        ):
+            async with attached(rig.url, "--agent", name, token_file=rig.bridge.token_file) as editor:
+                refused = await editor.initialize()
+                assert words in refused["error"]["message"]
+                assert await editor.close() == 1
+                assert words.encode() in editor.stderr
+
+
 async def test_a_token_in_the_url_works_with_a_warning_that_does_not_show_it(tmp_path):
     async with rigged(tmp_path) as rig:
         token = rig.bridge.token_file.read_text().strip()

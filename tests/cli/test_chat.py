@@ -27,8 +27,9 @@ def test_every_line_is_a_prompt_and_the_answers_go_out_as_they_are():
     assert (done.stdout, done.stderr, done.returncode) == ("**one** two\nthree\n", "", 0)
 
 
-def test_quit_ends_it():
-    done = chat([steps.Say("once\n")], lines="a\n:quit\nb\n")
+@pytest.mark.parametrize("word", [":quit", ":q", "exit", " quit "])
+def test_a_word_that_leaves_ends_it(word):
+    done = chat([steps.Say("once\n")], lines=f"a\n{word}\nb\n")
     assert done.stdout == "once\n"
 
 

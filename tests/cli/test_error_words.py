@@ -20,7 +20,7 @@ from tests.commands import DRAGOMAN, raw, scripted
 SESSIONS = {"loadSession": True, "sessionCapabilities": {"list": {}}}
 AUTH = {"code": -32000, "message": "Authentication required"}
 LOGIN_WORDS = "Please run `auggie login` to sign in."
-NO_ENDPOINT = "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent"
+NO_SUCH_AGENT = "this bridge has no agent 'zzz'; it has python"
 NO_EARLIER_SESSION = "there is no session zzz here, and the agent can open no earlier ones; start a new one"
 TOKEN_STEP = "it wants a token, or another one; a command takes it from --token-file FILE or $DRAGOMAN_TOKEN"
 TOKEN_PLACE = "`dragoman serve` prints where its token is"
@@ -243,9 +243,9 @@ CASES = {
         ["run", "hi", "--url", "{closed}/acp"],
         "{closed}/acp cannot be reached: nothing listens there; see that the server runs, and on that port",
     ),
-    "a path that is no endpoint": (
+    "an agent that the bridge does not have": (
         ["chat", "--url", "{bridge}/zzz", "--token-file", "{token}"],
-        "{bridge}/zzz answered HTTP 404: " + NO_ENDPOINT,
+        "{bridge}/zzz answered HTTP 404: " + NO_SUCH_AGENT,
     ),
     "no token": (["run", "hi", "--url", "{bridge}"], "{bridge} answered HTTP 401: " + TOKEN_STEP),
     "a wrong token": (

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from dragoman.cli import COMMANDS, WITHOUT_HOME, main
+from dragoman.cli.check import own_home
 from dragoman.cli.home_warning import warn_of_others
 from dragoman.home import home
 
@@ -98,3 +99,15 @@ def test_help_is_not_preceded_by_a_warning(given_home, capsys):
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     assert WARNING not in capsys.readouterr().err
+
+
+def test_a_check_of_our_own_agent_has_its_settings_and_leaves_no_session(given_home):
+    (given_home / "preferences.json").write_text("{}")
+    (given_home / "projects").mkdir()
+    with own_home():
+        there = home()
+        assert [path.name for path in there.iterdir()] == ["preferences.json"]
+        (there / "projects").mkdir()
+    assert home() == given_home
+    assert not there.exists()
+    assert sorted(path.name for path in given_home.iterdir()) == ["preferences.json", "projects"]

@@ -399,24 +399,6 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def test_the_commands_of_the_documentation_run(here):
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    (here / ".mcp.json").write_text(blocks("json")[0])
-    commands = blocks("sh")
-    assert commands
-    for command in commands:
-        done = subprocess.run(
-            ["sh", "-e", "-c", command],
-            capture_output=True,
-            text=True,
-            timeout=50,
-            env=environment,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-
-
 def test_the_files_of_the_documentation_are_good_files(here):
     assert [parse_profile(text, here / "dragoman.yaml").servers for text in blocks("yaml")]
     assert read_servers(blocks("json")[0], str(here), {}).servers

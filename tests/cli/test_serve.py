@@ -245,7 +245,7 @@ def test_a_second_bridge_on_the_same_home_is_told_so(tmp_path):
         done = serve("--port", "0", env={**os.environ, "DRAGOMAN_HOME": str(tmp_path)})
         assert done.returncode == 1
         assert done.stderr.startswith("dragoman serve: ")
-        assert str(served.process.pid) in done.stderr
+        assert f"process {served.process.pid} on {os.uname().nodename}, at {served.origin}/;" in done.stderr
         assert "Traceback" not in done.stderr
         assert served.ask("GET /config.json", served.bearer).status == 200
 
@@ -300,6 +300,11 @@ def test_at_every_address_the_machines_own_names_are_served():
     [
         (["--"], "there is no command after --"),
         (["--", "no-such-agent"], "there is no command no-such-agent"),
+        (
+            ["--", "vibe-acp"],
+            "on PATH; it is Mistral Vibe; install that as its maker says, or: dragoman agents install",
+        ),
+        (["--", "claude-code-acp", "-x"], "install it: npm install -g @agentclientprotocol/claude-agent-acp"),
         (["--model", "x", "--", "agent"], "for dragoman's own agent"),
         (["--agents", "x.json", "--", "agent"], "leave out -- CMD"),
         (["--agents", "x.json", "--name", "x"], "--name is for one agent"),

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,35 +17,79 @@ def run(*arguments):
     return dragoman("sessions", *arguments)
 
 
+def talk(served, tmp_path, *words):
+    """Have a turn with the agent of a bridge, from a shell that knows no token, and give the session."""
+    line = [sys.executable, "-m", "dragoman", "run", *words, "--url", served.acp, "--format", "json"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    return json.loads(done.stdout)["session_id"]
+
+
 @pytest.fixture
-def served_session(tmp_path, monkeypatch):
-    """Have a turn with the agent of a bridge, from a shell, and give the bridge and the session."""
+def served_session(tmp_path):
     with serving(os.environ["DRAGOMAN_HOME"], agent=()) as served:
-        monkeypatch.setenv("DRAGOMAN_TOKEN", served.token)
-        line = [sys.executable, "-m", "dragoman", "run", "hello", "--url", served.acp, "--format", "json"]
-        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
-        yield served, json.loads(done.stdout)["session_id"]
+        yield served, talk(served, tmp_path, "hello")
 
 
-def test_a_session_that_a_bridge_has_open_is_deleted_over_its_url(served_session):
+def texts_of(home):
+    """Return everything that the home has of conversations."""
+    return "".join(path.read_text() for path in Path(home).rglob("*.jsonl"))
+
+
+def test_a_session_that_a_bridge_has_open_is_deleted_by_it(served_session):
     served, session_id = served_session
-    refused = run("delete", session_id, "--yes")
-    assert (refused.returncode, refused.stdout) == (1, "")
+    refused = run("title", session_id, "other")
+    assert refused.returncode == 1
     assert re.search(r"is in use by process \d+ on \S+; close it there, or end that process, first", refused.stderr)
-    assert f"dragoman sessions delete {session_id} --url http://127.0.0.1:8421/acp" in refused.stderr
+    assert f"dragoman sessions title {session_id} --url {served.acp}" in refused.stderr
     assert "{" not in refused.stderr
-    assert json.loads(run("list", "--json", "--url", served.acp).stdout)[0]["sessionId"] == session_id
-    done = run("delete", session_id[:8], "--yes", "--url", served.acp)
-    assert (done.returncode, done.stdout) == (0, f"Deleted hello ({session_id}).\n")
+    [listed] = json.loads(run("list", "--json", "--url", served.acp).stdout)
+    assert (listed["sessionId"], listed["_meta"]["dragoman/origin"]) == (session_id, "run")
+    done = run("delete", session_id[:8], "--yes")
+    assert (done.returncode, done.stdout) == (0, f"Deleted hello ({session_id}), and its journal at the bridge.\n")
+    assert texts_of(served.home) == ""
     for where in ([], ["--url", served.acp]):
         assert json.loads(run("list", "--json", *where).stdout) == []
 
 
-def test_a_session_that_a_bridge_had_open_is_deleted_without_it(served_session):
+def test_sessions_are_deleted_with_their_journals_where_no_bridge_runs(served_session, tmp_path):
     served, session_id = served_session
+    other_id = talk(served, tmp_path, "hello again")
     assert served.stop() == 0
-    assert run("delete", session_id, "--yes").returncode == 0
-    assert json.loads(run("list", "--json").stdout) == []
+    forgotten = served.home / "projects"
+    for path in forgotten.rglob(f"*{other_id}*.jsonl"):
+        path.unlink()  # the agent has forgotten it: only the journal is left
+    assert other_id in texts_of(served.home)
+    done = run("delete", other_id[:8], "--yes")
+    assert (done.returncode, done.stdout) == (0, f"Deleted hello again ({other_id}), and its journal at the bridge.\n")
+    assert other_id not in texts_of(served.home)
+    assert session_id in texts_of(served.home)
+    done = run("delete", "--all", "--yes")
+    assert (done.returncode, done.stdout) == (0, f"Deleted hello ({session_id}), and its journal at the bridge.\n")
+    assert texts_of(served.home) == ""
+
+
+def test_all_sessions_are_deleted_at_the_bridge_that_runs_also_those_that_the_agent_forgot(served_session, tmp_path):
+    served, _ = served_session
+    forgotten = talk(served, tmp_path, "hello again")
+    assert dragoman("run", "hi", cwd=tmp_path).returncode == 0
+    for path in (served.home / "projects").rglob(f"*{forgotten}*.jsonl"):
+        path.unlink()
+    done = run("delete", "--all", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Deleted 3 sessions, and 2 journals at the bridge.\n")
+    assert texts_of(served.home) == ""
+    assert json.loads(run("list", "--json", "--url", served.acp).stdout) == []
+
+
+def test_journals_of_another_agent_are_left_alone(tmp_path):
+    home = Path(os.environ["DRAGOMAN_HOME"])
+    with serving(home, "--name", "other", agent=[sys.executable, "-m", "dragoman", "agent"]) as served:
+        session_id = talk(served, tmp_path, "hello")
+        assert served.stop() == 0
+    for path in (home / "projects").rglob("*.jsonl"):
+        path.unlink()
+    done = run("delete", "--all", "--yes")
+    assert done.stdout == "There is no such session; nothing was deleted.\n"
+    assert session_id in texts_of(home)
 
 
 def test_a_session_of_a_bridge_is_shown_over_its_url(served_session, tmp_path):

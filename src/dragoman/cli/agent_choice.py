@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from dragoman.client.handshake import TrafficWatch
 
 OWN_COMMAND = (sys.executable, "-m", "dragoman", "agent")
+
+OWN_NAME = "dragoman"
+
+_NO_NAME = re.compile(r"[^a-z0-9._-]+")
 
 MAX_TOKEN_BYTES = 4096
 """A file that is longer is no token."""
@@ -154,8 +159,8 @@ def choose_command(words: Sequence[str]) -> list[str]:
 
     A single word that is no command may be the name of an agent, or a whole command in quotes; the name of an agent
     that `dragoman agents install` installed counts before a command. The environment of the agent's entry goes into
-    ours, which the agent inherits. Raises UsageError when the agent is known and cannot be started, the quoted command
-    cannot be split, or the word is almost the name of an agent.
+    ours, which the agent inherits. Raises UsageError when the agent is known and cannot be started or is not installed,
+    the quoted command cannot be split, or the word is almost the name of an agent.
     """
     if not "".join(words[:1]):
         raise UsageError("there is no command after --; name an agent, or leave -- out to use dragoman's own")
@@ -163,8 +168,15 @@ def choose_command(words: Sequence[str]) -> list[str]:
 
     is_installed = len(words) == 1 and AgentEnvironments(home()).has(words[0])
     if len(words) > 1 or (shutil.which(words[0]) is not None and not is_installed):
-        return list(words)
+        return _check_program(words)
     return _find_by_name(words[0])
+
+
+def served_name(command: Sequence[str] | None) -> str:
+    """Return the name by which a bridge serves an agent: the first word of its command, in small letters."""
+    if command is None:
+        return OWN_NAME
+    return _NO_NAME.sub("-", Path(command[0]).stem.lower()).strip("-.") or "agent"
 
 
 def choose_address(options: argparse.Namespace) -> AgentAddress | None:
@@ -177,13 +189,24 @@ def choose_address(options: argparse.Namespace) -> AgentAddress | None:
         raise UsageError("--url is an agent that runs already, and -- CMD one to be started; leave one of them out")
     from dragoman.protocol.address import BadAddress
 
-    token = os.environ.get(TOKEN_VARIABLE) or None
+    url, token = options.url, os.environ.get(TOKEN_VARIABLE) or None
     if options.token_file is not None:
         token = read_token(Path(options.token_file))
+    if token is None:
+        url, token = add_own_token(url)
     try:
-        return AgentAddress(options.url, token)
+        return AgentAddress(url, token)
     except BadAddress as error:
         raise UsageError(str(error)) from None
+
+
+def add_own_token(url: str) -> tuple[str, str | None]:
+    """Return a URL with the token of our home, if the bridge that runs with this home listens there."""
+    from dragoman.protocol.running_bridge import find_bridge
+
+    bridge = find_bridge(home())
+    matched = None if bridge is None else bridge.match(url)
+    return (url, None) if bridge is None or matched is None else (matched, bridge.read_token())
 
 
 def own_arguments(options: argparse.Namespace) -> list[str]:
@@ -247,7 +270,20 @@ def _find_by_name(name: str) -> list[str]:
     near = closest(name, known) if len(words) == 1 else None
     if near is not None:
         raise UsageError(f"there is no command and no agent {name!r}; did you mean {one_line(near)}?")
-    return words
+    return _check_program(words)
+
+
+def _check_program(words: Sequence[str]) -> list[str]:
+    """Return a command, unless it is that of a known agent that is not installed; raises UsageError."""
+    if shutil.which(words[0]) is None and (step := _how_to_get(words[0])) is not None:
+        raise UsageError(f"there is no command {words[0]} on PATH; {step}")
+    return list(words)
+
+
+def _how_to_get(program: str) -> str | None:
+    from dragoman.client.installed_agents import how_to_get
+
+    return how_to_get(program)
 
 
 def read_token(path: Path) -> str:
@@ -270,7 +306,8 @@ def _explain_command(spec: "AgentSpec") -> str | None:
     if not os.path.dirname(command):  # noqa: PTH120 -- a bare command is no path
         if shutil.which(command, path=spec.env.get("PATH")) is not None:
             return None
-        return f"there is no command {command}; give its full path, or install it and see that it is on PATH"
+        step = _how_to_get(command) or "give its full path, or install it and see that it is on PATH"
+        return f"there is no command {command}; {step}"
     path = Path(spec.cwd or ".") / command
     if not path.is_file():
         return f"there is no command {path}; see that its path is right"

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from dragoman.cli.agent_choice import read_token
+from dragoman.cli.agent_choice import add_own_token, read_token
 from dragoman.cli.exit_codes import FAILED
 from dragoman.cli.options import TOKEN_VARIABLE, UsageError
 from dragoman.cli.output import complain
@@ -23,9 +23,15 @@ def main(options: argparse.Namespace) -> int:
     url, token_in_url = read_url(options.url, options.agent)
     if token_in_url is not None:
         complain("attach", f"the URL has the token in it, which others on this machine can read; {_BETTER}")
-    token = TokenSource(options.token_file, token_in_url)
+    source = TokenSource(options.token_file, token_in_url)
+
+    def find() -> Address:
+        token = source.read()
+        where, token = (url, token) if token else add_own_token(url)
+        return Address.parse(where, token=token)
+
     try:
-        Address.parse(url, token=token.read())
+        find()
     except BadAddress as error:
         raise UsageError(str(error)) from None
     read_fd, write_fd = take_stdio()
@@ -34,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
     async def attach() -> None:
         editor = StdioTransport(read_fd, write_fd)
         limits = RelayLimits(wait_s=options.timeout)
-        await Attachment(editor, lambda: Address.parse(url, token=token.read()), _tell, limits).run()
+        await Attachment(editor, find, _tell, limits).run()
 
     try:
         run(attach())

@@ -8,7 +8,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from dragoman.check.adversary import ClientOptions, check_client, listen
@@ -25,6 +26,7 @@ from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
+from dragoman.home import home
 from dragoman.text.match import closest
 
 
@@ -52,7 +54,30 @@ def _agent(options: argparse.Namespace) -> int:
     if address is None:
         command = list(OWN_COMMAND) if options.command is None else _from_here(choose_command(options.command))
     name = options.name or (shlex.join(command) if address is None else address.shown)
-    return deliver(options, name, _check_agent(options, command, address))
+    with own_home() if command == list(OWN_COMMAND) else nullcontext():
+        return deliver(options, name, _check_agent(options, command, address))
+
+
+@contextmanager
+def own_home() -> Generator[None]:
+    """Let our own agent have its settings, and keep its sessions in a home that is gone afterwards."""
+    before = os.environ.get("DRAGOMAN_HOME")
+    with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
+        for name in SETTINGS_FILES:
+            with suppress(OSError):
+                shutil.copy2(home() / name, directory)
+        os.environ["DRAGOMAN_HOME"] = directory
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["DRAGOMAN_HOME"]
+            else:
+                os.environ["DRAGOMAN_HOME"] = before
+
+
+SETTINGS_FILES = ("preferences.json", "keys.json", "dragoman.yaml", "trusted.json")
+"""Files of a home that decide which model our own agent talks with, and as which agent."""
 
 
 def _check_agent(options: argparse.Namespace, command: list[str], address: AgentAddress | None) -> CheckReport:

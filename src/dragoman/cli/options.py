@@ -147,14 +147,14 @@ def add_url(parser: TakesOptions) -> None:
         "--url",
         metavar="URL",
         help="an agent that runs already, such as http://127.0.0.1:8421/acp of dragoman serve; "
-        f"its token is taken from --token-file or ${TOKEN_VARIABLE}",
+        f"its token is taken from --token-file or ${TOKEN_VARIABLE}, and that of the bridge of this home is known",
     )
     add_token_file(parser)
 
 
 def add_token_file(parser: TakesOptions) -> None:
     """Take the file that has the token of an address."""
-    words = f"the file that has the token for the URL (default: the token in ${TOKEN_VARIABLE})"
+    words = f"the file that has the token for the URL (default: the token in ${TOKEN_VARIABLE}, else this home's)"
     parser.add_argument("--token-file", metavar="FILE", help=words)
 
 

@@ -58,11 +58,12 @@ async def find_sessions(agent: RemoteAgent, given: Sequence[str]) -> list[FoundS
         infos = [info async for info in agent.list_sessions(archived="include")]
     except MissingCapability:
         infos = []
-    found = [_choose(each, infos) for each in given]
+    found = [choose(each, infos) for each in given]
     return list({each.session_id: each for each in found}.values())
 
 
-def _choose(given: str, infos: Sequence[v1.SessionInfo]) -> FoundSession:
+def choose(given: str, infos: Sequence[v1.SessionInfo]) -> FoundSession:
+    """Return the session of a list that is meant; an id not in it is taken as it is. Raises AmbiguousSession."""
     matches = [info for info in infos if info.session_id == given]
     matches = matches or [info for info in infos if info.session_id.startswith(given)]
     if len(matches) > 1:

@@ -105,7 +105,8 @@ def explain_os_error(error: BaseException) -> str:
     match error:
         case ssl.SSLCertVerificationError():
             return (
-                f"its certificate is not trusted ({error.verify_message}); give the authority that signed it, as tls="
+                f"its certificate is not trusted ({error.verify_message}); if you know its authority, name the "
+                "authority's file in the variable SSL_CERT_FILE; a program in Python may also give it as tls="
             )
         case ssl.SSLError():
             return f"TLS failed ({error.reason or type(error).__name__}); see whether it is http:// and not https://"

@@ -34,6 +34,26 @@ async def test_our_agent_goes_on_after_it_was_killed_and_after_the_bridge_was_st
         assert "".join(two.said(session)) == said
 
 
+async def test_a_message_has_one_id_here_and_at_our_agent_also_when_its_text_was_refused_before(tmp_path):
+    spec = own_agent(tmp_path)
+    (tmp_path / "script.yaml").write_text("- - text: One.\n- - text: Two.\n")
+    async with serve(tmp_path / "home", spec) as served:
+        one = await join(served, extensions=True)
+        session = await one.new(str(tmp_path))
+        words, torn = {"type": "text", "text": "begin"}, {"type": "image"}
+        refused = await one.ask("session/prompt", {"sessionId": session, "prompt": [words, torn]})
+        assert "error" in refused
+        for _ in range(2):
+            assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
+        said = [each for each in one.updates(session) if each["sessionUpdate"] == "user_message_chunk"]
+        names = [each["messageId"] for each in said if each["content"] == words]
+        assert len(set(names)) == 3
+        for ids, turns in ((names, 0), (names[1:], 0), (names[2:], 1)):
+            wish = {"dragoman/fork": {"before": {"ids": ids}}}
+            params = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": [], "_meta": wish}
+            assert (await one.ask("session/fork", params))["result"]["_meta"]["dragoman/fork"] == {"turns": turns}
+
+
 async def test_the_scripted_agent_is_served_to_several_viewers(tmp_path):
     turns = [[steps.Say("Hello"), steps.AskPermission(), steps.Say("Goodbye")], [steps.WaitForCancel()]]
     spec = AgentSpec("scripted", (sys.executable, "-m", "dragoman.testing", dump_turns(turns)))

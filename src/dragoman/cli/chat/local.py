@@ -27,7 +27,7 @@ COMMANDS = {
     "model": "[NAME]: show the models, or switch",
     "new": "begin a new session",
     "plan": "show the plan",
-    "quit": "leave (Ctrl-D)",
+    "quit": "leave (Ctrl-D); so do exit and quit alone",
     "resume": "[NUMBER|ID]: go on with another session, by its number in :sessions",
     "sessions": "list the sessions of this directory",
     "set": "[OPTION [VALUE]]: show all options of the agent, the values of one, or set it",
@@ -36,12 +36,21 @@ COMMANDS = {
     "usage": "show how full the context is",
 }
 
+_SHORT = {"exit": "quit", "q": "quit"}
+
+_FAREWELLS = frozenset({"exit", "quit", *(f":{name}" for name in ("quit", *_SHORT))})
+
 START = "dragoman/start"
 """The key of `_meta` by which our agent names its requests about models."""
 
 _INPUT = """\
 A line that ends in \\ goes on; Alt-Enter breaks it; \"\"\" alone begins and ends a longer text.
 Tab completes, a file after @ too. Ctrl-C cancels the turn, twice leaves. Ctrl-R searches the history."""
+
+
+def is_farewell(text: str) -> bool:
+    """Tell whether a prompt is the command to leave, or one of the bare words by which shells are left."""
+    return text.strip() in _FAREWELLS
 
 
 class UnknownCommand(DragomanError):
@@ -65,11 +74,14 @@ class LocalCommands:
 
     def run(self, text: str) -> bool:
         """Run a text if it is a local command, and say whether it was; raises DragomanError."""
+        if is_farewell(text):
+            self._quit("")
         name, words = _split(text.strip())
         if text.startswith("/") and (name not in _SHARED or name in _offered(self._conversation)):
             return False
         if not text.startswith((":", "/")):
             return False
+        name = _SHORT.get(name, name)
         if name not in COMMANDS:
             raise UnknownCommand(f"there is no command :{one_line(name)}; :help shows those there are")
         getattr(self, f"_{name}")(words)
@@ -253,7 +265,7 @@ class LocalCommands:
         self._conversation.tell(" · ".join(told) or "The agent has not told its usage.")
 
 
-_SHARED = frozenset(("mode", "model", "thoughts"))
+_SHARED = frozenset(("exit", "mode", "model", "quit", "thoughts"))
 """These work with a slash too, where the agent has none of that name."""
 
 

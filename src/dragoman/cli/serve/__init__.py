@@ -4,9 +4,8 @@ import argparse
 import asyncio
 import logging
 import os
-import re
 import signal
-from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,12 @@ from dragoman.cli.agent_choice import (
     choose_directory,
     has_place,
     own_arguments,
+    served_name,
 )
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, start_log
 from dragoman.client.agent_environments import find_agents
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, SessionBusy
 from dragoman.event_loop import Stopped, run
 from dragoman.files.private_file import next_step
 from dragoman.home import home
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
     from dragoman.bridge.front.server import Tls
     from dragoman.cli.serve.address import ListenAddress
     from dragoman.cli.serve.notice import ServeNotice
-
-
-OWN_NAME = "dragoman"
-
-_NO_NAME = re.compile(r"[^a-z0-9._-]+")
 
 
 class ServePlan(msgspec.Struct, frozen=True):
@@ -158,16 +153,15 @@ def _agents(options: argparse.Namespace, store: str | None) -> "tuple[AgentSpec,
     if options.agents:
         return read_agents_file(Path(options.agents).absolute())
     if has_place(options):
-        name = options.name or (_name(options.command) if options.command else OWN_NAME)
-        return (AgentSpec(name, tuple(choose_command_there(options))),)
+        return (AgentSpec(options.name or served_name(options.command), tuple(choose_command_there(options))),)
     if options.command is not None:
         command = tuple(choose_command(options.command))
-        return (AgentSpec(options.name or _name(options.command), command),)
+        return (AgentSpec(options.name or served_name(options.command), command),)
     arguments = own_arguments(options)
     # Our own agent has its sessions where the bridge has its journals, so that every node can load them.
     env = {} if store is None else {STORE_VARIABLE: store}
     title = None if options.name else "Dragoman"
-    own = AgentSpec(options.name or OWN_NAME, (*OWN_COMMAND, *arguments), env=env, title=title)
+    own = AgentSpec(options.name or served_name(None), (*OWN_COMMAND, *arguments), env=env, title=title)
     return _add_installed(own, chosen=None if arguments else PreferenceFile(home()).read().agent)
 
 
@@ -178,12 +172,6 @@ def _add_installed(own: "AgentSpec", *, chosen: str | None) -> "tuple[AgentSpec,
     found = [agent for agent in find_agents(home()) if agent.command and agent.name != own.name]
     specs = [own, *(AgentSpec(agent.name, agent.command, title=agent.title) for agent in found)]
     return tuple(sorted(specs, key=lambda spec: spec.name != chosen))
-
-
-def _name(command: Sequence[str]) -> str:
-    """Return the agent's name: the first word of its command, as it was given, in small letters."""
-    word = Path(command[0]).stem.lower()
-    return _NO_NAME.sub("-", word).strip("-.") or "agent"
 
 
 async def _serve(plan: ServePlan) -> None:
@@ -204,14 +192,14 @@ async def _serve(plan: ServePlan) -> None:
 async def _open(bridge: "Bridge", plan: ServePlan) -> None:
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.front.server import Server
-    from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, keep_metrics_token, keep_token, make_policy
+    from dragoman.bridge.guard import Guard, keep_metrics_token, keep_token, make_policy
     from dragoman.cli.browser import open_browser
-    from dragoman.cli.serve.address import link_host, listen, names_for, prefix_of
+    from dragoman.cli.serve.address import link_host, listen, local_url, names_for, prefix_of
     from dragoman.cli.serve.notice import EnterKey, ServeNotice
 
     token = keep_token(plan.settings.home / "bridge")
     keep_metrics_token(plan.settings.home / "bridge", token)
-    with listen(plan.address) as listener:
+    with listen(plan.address) as listener, ExitStack() as noted:
         port: int = listener.getsockname()[1]
         policy = make_policy(
             token,
@@ -222,18 +210,30 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
             allow_origins=plan.allow_origins,
             public_url=plan.public_url,
         )
-        guard = Guard(policy, Shares(plan.settings.home / "bridge" / SHARES_FILE))
+        guard = Guard(policy, bridge.credential_stores(token))
         base_url = plan.public_url or f"http{'s' if plan.tls else ''}://{link_host(plan.address)}:{port}/"
         notice = ServeNotice(f"{base_url.rstrip('/')}/", guard, plan.settings, json=plan.json)
         app = Application(bridge, guard, prefix=prefix_of(plan.public_url))
-        async with Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_limits.stall_s):
-            notice.begin(token)
-            EnterKey(notice.fresh_link).watch()
+        server = Server(app, listener, tls=plan.tls, stall_s=plan.settings.viewer_limits.stall_s)
+        own_url = local_url(plan.address, port, is_tls=plan.tls is not None)
+        async with server:
+            _note_address(noted, plan.settings.home, own_url)
+            await notice.begin(token)
+            link = await notice.new_link() if plan.open_browser else None
             async with asyncio.TaskGroup() as tasks:
-                browser = tasks.create_task(open_browser(notice.new_link())) if plan.open_browser else None
+                beside = [] if link is None else [tasks.create_task(open_browser(link))]
+                EnterKey(lambda: beside.append(tasks.create_task(notice.fresh_link()))).watch()
                 await _until_stopped(notice)
-                if browser is not None:
-                    browser.cancel()
+                for task in beside:
+                    task.cancel()
+
+
+def _note_address(stack: ExitStack, home: Path, url: str) -> None:
+    """Let commands of this home find the bridge; where that cannot be, they have to be given its token."""
+    from dragoman.protocol.running_bridge import note_address
+
+    with suppress(OSError, SessionBusy):
+        stack.callback(note_address(home, url).release)
 
 
 async def _until_stopped(notice: "ServeNotice") -> None:

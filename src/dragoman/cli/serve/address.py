@@ -103,6 +103,18 @@ def link_host(address: ListenAddress) -> str:
     return normalize_name(name) or name
 
 
+def local_url(address: ListenAddress, port: int, *, is_tls: bool) -> str:
+    """Return where a program on this machine reaches the listener, and no other process.
+
+    Without TLS that is an address and not a name, because a name may also lead elsewhere.
+    """
+    if is_tls:
+        return f"https://{link_host(address)}:{port}/"
+    is_v6 = address.family == socket.AF_INET6
+    ip = ("::1" if is_v6 else "127.0.0.1") if address.is_any else address.ip
+    return f"http://[{ip}]:{port}/" if is_v6 else f"http://{ip}:{port}/"
+
+
 def prefix_of(public_url: str | None) -> str:
     """Return the part before our paths in the address that people open: nothing, or `/such/a/path`."""
     return "" if public_url is None else unquote(urlsplit(public_url).path).rstrip("/")

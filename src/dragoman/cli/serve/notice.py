@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from dragoman.bridge import Settings
-from dragoman.bridge.guard import Guard, Token
+from dragoman.bridge.guard import AccessUnavailable, Guard, Token
 from dragoman.bridge.guard.credentials import CODE_LIFE_S
 from dragoman.text import clean_text
 
@@ -31,35 +31,40 @@ class ServeNotice:
         self._settings = settings
         self._json = json
 
-    def begin(self, token: Token) -> None:
-        """Say where everything is; the token itself only to a program that asked for it."""
+    async def begin(self, token: Token) -> None:
+        """Say where everything is; the token itself only to a program that asked for it. Raises AccessUnavailable."""
+        link = await self.new_link()
         if self._json:
-            report = _Report(self.new_link(), self._acp, token.reveal())
+            report = _Report(link, self._acp, token.reveal())
             print(msgspec.json.encode(report).decode(), flush=True)
         agents = self._settings.agents
         names = ", ".join(agent.name for agent in agents)
         self._say(f"Serving {names}; new sessions begin in {self._settings.cwd}\n")
         if not self._json:
-            self._say(f"  open in a browser   {self.new_link()}")
+            self._say(f"  open in a browser   {link}")
         self._say(f"  ACP clients         {self._acp}")
         for agent in agents[1:]:
             self._say(f"                      {self._acp}/{agent.name}")
         self._say(f"  token, for clients  in {self._settings.home / 'bridge' / 'token'}\n")
         self._say(f"The {'url' if self._json else 'link'} lets one browser in, within {_MINUTES} minutes. {_hints()}")
 
-    def fresh_link(self) -> None:
-        """Print another link."""
+    async def fresh_link(self) -> None:
+        """Print another link, or why there can be none now."""
+        try:
+            words = f"open in a browser   {await self.new_link()}"
+        except AccessUnavailable as error:
+            words = f"no link can be made now: {error}"
         with suppress(OSError):  # nobody reads it
-            self._say(f"  open in a browser   {self.new_link()}")
+            self._say(f"  {words}")
 
     def stopping(self) -> None:
         """Say that it ends, and how to hurry it."""
         with suppress(OSError):  # as above
             print("Stopping; Ctrl-C again ends it at once", file=sys.stderr, flush=True)
 
-    def new_link(self) -> str:
-        """Return a link that lets one browser in."""
-        return f"{self._base_url}login?code={self._guard.new_link_code()}"
+    async def new_link(self) -> str:
+        """Return a link that lets one browser in; raises AccessUnavailable."""
+        return f"{self._base_url}login?code={await self._guard.new_link_code()}"
 
     @property
     def _acp(self) -> str:
@@ -83,7 +88,7 @@ _CHUNK = 1024
 class EnterKey:
     """Calls back for each line that a person enters; does nothing when stdin is no terminal."""
 
-    def __init__(self, pressed: Callable[[], None]) -> None:
+    def __init__(self, pressed: Callable[[], object]) -> None:
         self._pressed = pressed
         self._loop = asyncio.get_running_loop()
 

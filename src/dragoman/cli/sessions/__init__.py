@@ -13,17 +13,18 @@ from dragoman.cli.failure import exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
-from dragoman.cli.sessions.deletion import delete_sessions
 from dragoman.cli.sessions.trajectories import TRAJECTORY_FORMATS, write_trajectories
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
 from dragoman.client.session_trajectory import loaded_trajectory, read_sessions
 from dragoman.client.transcript import Transcript, TranscriptMessage, read_transcript, write_transcript
 from dragoman.errors import DragomanError, RemoteError
 from dragoman.event_loop import Stopped, run
+from dragoman.home import home
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_ARCHIVE
 from dragoman.protocol.origin import read_origin
+from dragoman.protocol.running_bridge import find_bridge
 from dragoman.text import one_line
 from dragoman.text.width import cells, cut
 
@@ -53,7 +54,9 @@ async def _run(options: argparse.Namespace, chosen: ChosenAgent) -> int:
         if options.action == "list":
             return await _list(agent, options)
         if options.action == "delete":
-            return await delete_sessions(agent, options)
+            from dragoman.cli.sessions.deletion import delete_sessions  # it loads the bridge
+
+            return await delete_sessions(agent, options, is_own=chosen.is_own)
         found = await find_session(agent, options.id, options.cwd)
         return await _ACTIONS[options.action](agent, found, options)
 
@@ -195,9 +198,11 @@ def _hint(error: DragomanError, options: argparse.Namespace) -> str:
     data: object = error.data if isinstance(error, RemoteError) else None
     if not isinstance(data, dict) or "pid" not in data or options.url is not None:
         return ""
+    bridge = find_bridge(home())
+    url = "http://127.0.0.1:8421/acp" if bridge is None else bridge.acp_url()
     return (
         f"; if that is the agent of a dragoman serve, let it do this: "
-        f"dragoman sessions {options.action} {options.id} --url http://127.0.0.1:8421/acp"
+        f"dragoman sessions {options.action} {options.id} --url {url}"
     )
 
 
