@@ -11,7 +11,7 @@ JOBS   ?= auto
 MAKEFLAGS += -j2
 SITE   := $(BIN)/python scripts/site/build.py --generator $(VENV)/docs/bin/zensical
 
-.PHONY: install run test check format bench matrix examples conformance servers docs release-check soak lock clean
+.PHONY: install run test check format bench matrix examples conformance servers containers docs release-check soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -34,9 +34,10 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml
+# With the libraries of model providers, so that a model can be connected at once.
+$(VENV)/.run: $(VENV)/.made requirements/models.txt pyproject.toml
 	@echo "Installing what dragoman needs to run"
-	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --require-hashes -r requirements/models.txt
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -170,6 +171,9 @@ release-check: $(VENV)/.dev ## Build what is published, check it, and try the wh
 
 conformance: $(VENV)/.conformance ## Run the official conformance suite of MCP for clients
 	@$(BIN)/python -m tests.conformance
+
+containers: $(VENV)/.dev ## Run the files of deploy/ and --in docker:IMAGE with podman (Linux, root; installs it on Debian)
+	@$(BIN)/python -m tests.containers
 
 soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser $(VENV)/.postgresql ## The long fuzz and kill loops
 	@DRAGOMAN_SOAK=1 $(BIN)/pytest -n 0 -m soak --timeout 3600

@@ -1,4 +1,4 @@
-"""The container files of deploy/ cannot be built here; the commands in them can be run."""
+"""The commands of the container files of deploy/, without an engine; `make containers` runs the files with one."""
 
 import json
 import re
