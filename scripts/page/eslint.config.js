@@ -32,4 +32,5 @@ export default [
   },
   { files: ["**/text/sanitize.js"], rules: { "no-restricted-properties": "off" } },
   { files: ["**/js/theme.js"], languageOptions: { sourceType: "script" } },
+  { files: ["**/web/worker/*.js"], languageOptions: { sourceType: "script", globals: globals.serviceworker } },
 ];

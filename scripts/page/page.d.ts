@@ -83,6 +83,7 @@ declare namespace page {
     tokens: number | null;
     costBefore: acp.Cost | null;
     cost: acp.Cost | null;
+    isOver: boolean;
   };
   type ToolItem = ItemBase & {
     type: "tool";
@@ -177,8 +178,15 @@ declare namespace bridge {
     error?: acp.Error | null;
     reset?: boolean;
     deleted?: boolean;
+    /** Only in the agent's own list; the page notes it. */
+    elsewhere?: boolean;
     _meta?: any;
   };
+
+  type SessionGroup = "sessions" | "runs" | "archived";
+
+  /** A part of a list of sessions. */
+  type SessionPage = { sessions: SessionFacts[]; nextCursor?: string };
 
   /** `_dragoman/agent`. */
   type AgentFacts = {
@@ -219,7 +227,7 @@ declare namespace bridge {
   };
 
   /** A message of the user, as `dragoman/fork` names it. */
-  type NamedMessage = { text: string; occurrence: number };
+  type NamedMessage = { ids: string[] } | { text: string; occurrence: number };
 
   /** What the page behind a link shows of a question. */
   type ShownQuestion = { call?: Partial<page.Call>; cwd?: string; title?: string; agent?: string };
@@ -235,6 +243,7 @@ declare namespace bridge {
       }
     | { state: "answered"; by: string; choice: string | null }
     | { state: "over" }
+    | { state: "gone" }
     | { state: "unknown" }
     | { state: "failed"; words: string };
 
@@ -269,7 +278,7 @@ declare namespace bridge {
     error?: unknown;
   };
 
-  type ProviderOffer = { id: string; title: string; model?: string; variable?: string; kept?: boolean; problem?: string };
+  type ProviderOffer = { id: string; title: string; model?: string; variable?: string; kept?: boolean; problem?: string; install?: string; restarts?: boolean };
   type ModelServer = { title: string; url: string; models: string[] };
   type InstalledAgent = { name: string; title: string; command?: string[]; problem?: string };
   type Offers = {
@@ -322,7 +331,14 @@ declare namespace bridge {
       params: { sessionId: string; requestId: acp.RequestId; shown: ShownQuestion };
       result: { path: string; expires: number };
     };
-    "_dragoman/sessions": { params: {}; result: { sessions?: SessionFacts[] } };
+    "_dragoman/sessions": {
+      params: { groups?: SessionGroup[]; cwd?: string; search?: string; ids?: string[]; limit?: number; cursor?: string };
+      result: SessionPage & { counts?: Record<SessionGroup, number>; busy?: SessionFacts[] };
+    };
+    "_dragoman/projects": {
+      params: { cursor?: string };
+      result: { projects: Array<SessionPage & { cwd: string }>; nextCursor?: string };
+    };
     "_dragoman/introduce": { params: { cwd: string; sessionId?: string }; result: Introduction };
     "_dragoman/models/offers": { params: {}; result: Offers };
     "_dragoman/models/connect": { params: ModelWish & { cwd?: string; sessionId?: string }; result: Connected };

@@ -15,7 +15,8 @@ from tests.bridge.guard.serving import serving
 from tests.process_state import SHARED_CHILDREN
 
 DELETE_ALL = """async () => {
-    for (const id of [...dragoman.state.sessions.keys()]) await dragoman.deleteSession(id);
+    const all = await dragoman.lists.all({ search: "", groups: ["sessions", "runs", "archived"] });
+    for (const { sessionId } of all) await dragoman.deleteSession(sessionId);
 }"""
 
 

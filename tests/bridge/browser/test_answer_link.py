@@ -28,7 +28,7 @@ async def ask(page, agent):
     asking = asyncio.ensure_future(turn.ask((ALLOW, ALWAYS, REJECT), title=None, kind=None))
     await card(page).get_by_role("button", name="Answer elsewhere").click()
     link = await page.get_by_role("textbox", name="Link").input_value()
-    await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Done").click()
     return turn, asking, link
 
 
@@ -46,7 +46,7 @@ async def phone(browser, link, **options):
 async def test_a_question_is_answered_once_from_a_phone_without_other_access(browser, page, agent):
     turn, asking, link = await ask(page, agent)
     opened = await phone(browser, link, color_scheme="dark")
-    await expect(opened.get_by_role("heading", name="Edit reader.py")).to_be_visible()
+    await expect(opened.get_by_role("heading", name="Change this file")).to_be_visible()
     await expect(opened.locator(".diff")).to_contain_text("changed changed")
     assert await opened.locator("#answer button:has-text('llow')").all_inner_texts() == ["Allow"]
     assert not await opened.evaluate(TOO_WIDE)

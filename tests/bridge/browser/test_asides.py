@@ -120,6 +120,18 @@ async def test_the_work_of_a_subagent_is_one_click_away_and_its_questions_are_as
 
 
 @pytest.mark.usefixtures("own_bridge")
+async def test_nothing_is_claimed_of_an_agent_that_says_nothing_of_itself(visit, agent):
+    agent.initialized["authMethods"] = [{"id": "none", "name": "No login", "description": "It needs no login."}]
+    page = await visit()
+    start = page.locator(".start")
+    await expect(start).to_contain_text("The played agent works in ")
+    for claim in ("runs commands", "Try one of these", "Sign in", "No login", "model"):
+        await expect(start).not_to_contain_text(claim)
+    assert await barriers(page) == []
+    await shoot(page, "start_other_agent")
+
+
+@pytest.mark.usefixtures("own_bridge")
 async def test_an_agent_that_wants_somebody_to_sign_in_says_so_before_the_first_message(visit, agent):
     account = {"label": "Plan A", "email": "me@example.org", "active": True}
     agent.capabilities["auth"] = {"status": {}}

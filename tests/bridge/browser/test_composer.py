@@ -182,6 +182,26 @@ async def test_a_message_that_is_said_better_goes_into_a_copy_where_the_agent_ca
     second.end()
 
 
+@pytest.mark.usefixtures("own_bridge")
+async def test_an_edited_message_is_named_by_its_id_when_its_text_was_refused_before(visit, agent):
+    agent.capabilities["sessionCapabilities"] = {"fork": {}}
+    agent.capabilities["_meta"] = {"dragoman/fork": {"before": True}, "dragoman/message": True}
+    page = await visit()
+    await say(page, "Do it")
+    (await agent.next_turn()).refuse("Not now")
+    await expect(composer(page)).to_have_value("Do it")
+    await composer(page).press("Enter")
+    (await agent.next_turn()).end()
+    taken = agent.params_of("session/prompt")["_meta"]["dragoman/message"]
+    edit = page.get_by_role("button", name="Edit", exact=True)
+    await expect(edit).to_have_count(2)
+    await edit.last.click()
+    await expect(page.locator(".resend")).to_contain_text("ends before this message")
+    await write(page, "Do it well")
+    (await agent.next_turn()).end()
+    assert agent.params_of("session/fork")["_meta"] == {"dragoman/fork": {"before": {"ids": [taken]}}}
+
+
 async def test_the_queue_fits_a_phone(visit, agent):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
     await say(page, "Begin")

@@ -92,7 +92,7 @@ async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, age
     turn = await agent.next_turn()
     turn.start_call(title="Edit reader.py", kind="edit", status="pending", content=[CHANGE])
     asking = asyncio.ensure_future(turn.ask(title="Edit reader.py", kind="edit", content=[CHANGE]))
-    await expect(card(page)).to_contain_text("Edit reader.py")
+    await expect(card(page)).to_contain_text("Change this file")
     await expect(card(page)).to_contain_text("three")
     await expect(page.locator(".session-badge")).to_contain_text("1 question waits")
     await shoot(page, "permission")

@@ -20,8 +20,18 @@ async def talk(page, agent, answer="Hello."):
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
+async def turn_inspector(page):
+    """Show the inspector, or leave it: by a button, or on a phone by a menu."""
+    more = page.get_by_role("button", name="More", exact=True)
+    if await more.is_visible():
+        await more.click()
+        await page.get_by_role("menuitem", name="Wire inspector").click()
+    else:
+        await page.get_by_role("button", name="Wire inspector").click()
+
+
 async def inspect(page):
-    await page.get_by_role("button", name="Wire inspector").click()
+    await turn_inspector(page)
     await expect(page.get_by_role("listbox", name="Messages")).to_be_visible()
     return page.get_by_role("listbox", name="Messages").get_by_role("option")
 
@@ -163,5 +173,5 @@ async def test_the_inspector_fits_a_phone(visit, agent):
     await expect(page.get_by_role("region", name="Message", exact=True)).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await shoot(page, "inspector_phone")
-    await page.get_by_role("button", name="Wire inspector").click()
+    await turn_inspector(page)
     await expect(agent_messages(page)).to_be_visible()

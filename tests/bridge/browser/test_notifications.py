@@ -1,31 +1,93 @@
 """Notifications of the browser while the page is hidden.
 
-The browser of the tests shows none, so the two things of it that they need are replaced: the notification itself, which
-is written down, and whether the page is hidden, which the test says.
+The service worker is a real one. The headless shell of Chromium, which most of these tests run in, shows no
+notifications and gives no permission for them, so three things are replaced there: the permission, the call that shows
+one, which is written down, and whether the page is hidden, which the test says.
 """
 
 import asyncio
 
+import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.bridge.browser.pages import card, say
+from tests.attach.rig import free_port
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.pages import PHONE, card, say, session_path, shoot
+from tests.bridge.guard.serving import serving
+from tests.waiting import PATIENCE_S, PAUSE_S
 
 RECORDING = """
 globalThis.shown = [];
 globalThis.Notification = class {
   static permission = "default";
   static async requestPermission() { return (this.permission = "granted"); }
-  constructor(words, { body }) { shown.push([words, body]); }
+  constructor(words, { body }) {
+    if (globalThis.isPhone) throw new TypeError("Illegal constructor");
+    shown.push([words, body]);
+  }
 };
+ServiceWorkerRegistration.prototype.showNotification = async function (words, { body, data }) {
+  if (this.active?.state !== "activated") throw new TypeError("no active worker");
+  shown.push([words, body, data]);
+};
+"""
+
+HIDING = """
 let hidden = false;
 Object.defineProperty(document, "visibilityState", { get: () => (hidden ? "hidden" : "visible") });
 globalThis.hide = (now) => { hidden = now; };
 """
 
+NO_WORKERS = """
+Object.defineProperty(navigator, "serviceWorker", { value: undefined });
+"""
+
+CLICK = """async (data) => {
+  const opened = [];
+  clients.openWindow = async (url) => { opened.push(url); };
+  const event = new Event("notificationclick");
+  await new Promise((resolve, reject) => {
+    const notification = { data, close() {} };
+    Object.assign(event, { notification, waitUntil: (done) => done.then(resolve, reject) });
+    self.dispatchEvent(event);
+  });
+  return opened;
+}"""
+
+
+def bell(page, state):
+    return page.get_by_role("button", name=f"Notifications: {state}")
+
+
+async def prepare(page, *scripts):
+    for script in (HIDING, *scripts):
+        await page.add_init_script(script)
+    await page.reload()
+
+
+async def have_a_turn_end(page, agent):
+    """Have the agent end a turn while the page is hidden."""
+    await say(page, "Fix it")
+    turn = await agent.next_turn()
+    await expect(page.locator(".session-state")).to_contain_text("Running")
+    await page.evaluate("hide(true)")
+    turn.end()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def worker_of():
+    """`await worker_of(page)`: the service worker that the page has started."""
+
+    async def find(page):
+        context = page.context
+        return context.service_workers[0] if context.service_workers else await context.wait_for_event("serviceworker")
+
+    return find
+
 
 async def test_a_hidden_page_tells_of_questions_and_ends_once_somebody_has_asked_for_it(page, agent):
-    await page.add_init_script(RECORDING)
-    await page.reload()
+    await prepare(page, RECORDING)
     await say(page, "Fix it")
     turn = await agent.next_turn()
     await page.evaluate("hide(true)")
@@ -34,8 +96,9 @@ async def test_a_hidden_page_tells_of_questions_and_ends_once_somebody_has_asked
     await page.evaluate("hide(false)")
     await card(page).get_by_role("button", name="Allow").click()
     await first
-    await page.get_by_role("button", name="Notifications: off").click()
-    await expect(page.get_by_role("button", name="Notifications: on")).to_be_visible()
+    assert page.context.service_workers == []
+    await bell(page, "off").click()
+    await expect(bell(page, "on")).to_be_visible()
     assert await page.evaluate("shown") == [], "nobody had asked for one"
     await expect(page.locator(".session-badge")).to_have_count(0)
     await page.evaluate("hide(true)")
@@ -48,5 +111,105 @@ async def test_a_hidden_page_tells_of_questions_and_ends_once_somebody_has_asked
     turn.end()
     await page.wait_for_function("() => shown.length === 2")
     waits, ended = await page.evaluate("shown")
-    assert (waits, ended) == (["A question waits for you", "Fix it"], ["The turn has ended", "Fix it"])
+    assert (waits[:2], ended[:2]) == (["A question waits for you", "Fix it"], ["The turn has ended", "Fix it"])
     await page.evaluate("hide(false)")
+
+
+async def test_a_phone_shows_them_through_the_worker_and_a_click_opens_the_session(page, agent, worker_of):
+    await prepare(page, "globalThis.isPhone = true;", RECORDING)
+    await bell(page, "off").click()
+    worker = await worker_of(page)
+    assert worker.url == page.url.split("#")[0] + "static/worker/notifications.js"
+    await expect(bell(page, "on")).to_be_visible()
+    await have_a_turn_end(page, agent)
+    await page.wait_for_function("() => shown.length > 0")
+    [[words, _, place]] = await page.evaluate("shown")
+    assert words == "The turn has ended"
+    was = await session_path(page)
+    await page.evaluate("dragoman.leaveSession(), dragoman.show('inspector')")
+    assert await worker.evaluate(CLICK, place) == []
+    await expect(page.locator(".message-user")).to_be_visible()
+    assert await session_path(page) == was
+    assert await page.evaluate("navigator.serviceWorker.controller") is None, "it stands between the page and nothing"
+    await bell(page, "on").click()
+    await expect(bell(page, "off")).to_be_visible()
+    assert await page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
+
+
+async def test_below_a_path_a_click_opens_the_page_there_and_no_other(browser, tmp_path, worker_of):
+    port = free_port()
+    home = f"http://127.0.0.1:{port}/some/where/"
+    with serving(tmp_path / "home", "--cwd", str(tmp_path), "--public-url", home, port=port) as running:
+        context = await browser.new_context()
+        page = await context.new_page()
+        await prepare(page, RECORDING)
+        await page.goto(running.url)
+        await bell(page, "off").click()
+        worker = await worker_of(page)
+        await expect(bell(page, "on")).to_be_visible()
+        assert worker.url == f"{home}static/worker/notifications.js"
+        place = {"agent": "an agent", "session": "a/b"}
+        await page.goto(f"{home}static/icon.svg")
+        other = await context.new_page()
+        await other.goto(f"{running.origin}/")
+        assert await worker.evaluate(CLICK, place) == [f"{home}#an%20agent/a%2Fb"]
+        await context.close()
+
+
+async def test_a_phone_has_the_bell_in_a_menu(visit):
+    page = await visit(viewport=PHONE, has_touch=True, is_mobile=True)
+    await prepare(page, RECORDING)
+    assert await barriers(page) == []
+    await page.get_by_role("button", name="More", exact=True).click()
+    menu = page.get_by_role("menu", name="More")
+    await expect(menu.get_by_role("menuitem")).to_have_text(
+        ["Wire inspector", "Notifications: off", "Appearance: like the system"]
+    )
+    assert await barriers(page) == []
+    await shoot(page, "more_phone")
+    await menu.get_by_role("menuitem", name="Notifications: off").click()
+    await expect(page.locator(".toast")).to_contain_text("the browser tells you")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await expect(menu.get_by_role("menuitem", name="Notifications: on")).to_be_visible()
+
+
+async def test_without_service_workers_the_page_shows_them_itself(page, agent):
+    await prepare(page, NO_WORKERS, RECORDING)
+    await bell(page, "off").click()
+    await expect(bell(page, "on")).to_be_visible()
+    await have_a_turn_end(page, agent)
+    await page.wait_for_function("() => shown.length > 0")
+    assert await page.evaluate("shown") == [["The turn has ended", "Fix it"]]
+
+
+async def test_a_session_that_is_not_in_the_list_yet_has_news_too(page, agent):
+    await prepare(page, RECORDING)
+    await bell(page, "off").click()
+    await expect(bell(page, "on")).to_be_visible()
+    await page.evaluate("hide(true)")
+    told = {"sessionId": "far", "title": "Far away", "state": "running", "pending": 1, "viewers": 0}
+    await page.evaluate("(told) => dragoman.state.noteNews(told)", told)
+    await page.wait_for_function("() => shown.length === 1")
+    await page.evaluate("hide(false), dragoman.state.forgetSession('far')")
+
+
+async def test_a_page_from_another_machine_without_https_says_why_there_are_none(page):
+    await prepare(page, "Object.defineProperty(globalThis, 'isSecureContext', { value: false });")
+    await bell(page, "not possible here").click()
+    await expect(page.locator(".toast")).to_contain_text("over HTTPS, or from this machine")
+
+
+async def test_a_browser_that_shows_notifications_shows_ours(page, agent, proxy, worker_of):
+    await page.context.grant_permissions(["notifications"], origin=proxy.origin)
+    await prepare(page)
+    if await page.evaluate("Notification.permission") != "granted":
+        pytest.skip("this is Chromium's headless shell, which has no notifications; CHROMIUM=… names another browser")
+    await bell(page, "off").click()
+    await expect(bell(page, "on")).to_be_visible()
+    worker = await worker_of(page)
+    await have_a_turn_end(page, agent)
+    listed = "async () => (await registration.getNotifications()).map(({ title, body }) => [title, body])"
+    async with asyncio.timeout(PATIENCE_S):
+        while not (shown := await worker.evaluate(listed)):
+            await asyncio.sleep(PAUSE_S)
+    assert shown == [["The turn has ended", "Fix it"]]

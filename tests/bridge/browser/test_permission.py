@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from tests.bridge.browser.pages import card, say, session_path, shoot
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.pages import PHONE, card, say, session_path, shoot
 from tests.bridge.browser.played_agent import ALLOW, REJECT
 
 ALWAYS = {"optionId": "always", "name": "Always allow", "kind": "allow_always"}
@@ -87,4 +88,44 @@ async def test_another_window_is_told_which_scope_was_chosen(page, agent):
     await card(other).get_by_role("button", name="Always allow in this project").click()
     await asking
     await expect(card(page)).to_contain_text("Answered in another window: Always allow in this project.")
+    turn.end()
+
+
+FIVE = (ALLOW, SCOPED, REJECT, NEVER)
+CHANGE = {"type": "diff", "path": "/work/notes.txt", "oldText": None, "newText": "buy milk"}
+
+
+async def test_on_a_phone_the_command_is_there_once_and_five_answers_leave_it_in_sight(visit, agent):
+    page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
+    command = "ls | head -3"
+    turn, asking = await ask(page, agent, *FIVE, title=f"Run {command}", kind="execute", rawInput={"command": command})
+    await expect(card(page).get_by_role("heading")).to_have_text("Run this command")
+    assert (await card(page).inner_text()).count(command) == 1
+    boxes = [await button.bounding_box() for button in await card(page).locator("[data-option]").all()]
+    assert len({round(box["y"]) for box in boxes}) == 3, "five answers take three rows"
+    assert min(box["height"] for box in boxes) >= 44
+    assert await barriers(page) == []
+    await shoot(page, "permission_phone")
+    await card(page).get_by_role("button", name="Allow", exact=True).click()
+    assert (await asking)["optionId"] == "yes"
+    turn.end()
+
+
+@pytest.mark.parametrize(
+    ("call", "heading", "chips"),
+    [
+        ({"title": "Write notes.txt", "kind": "edit", "content": [CHANGE]}, "Change this file", 0),
+        ({"title": "Tidy up", "kind": "edit", "content": [CHANGE]}, "Tidy up", 0),
+        ({"title": "Read notes.txt", "kind": "read"}, "Read notes.txt", 1),
+        ({"title": "Run `make tes…", "kind": "execute", "rawInput": {"command": "make test"}}, "Run this command", 1),
+        ({"title": "Run the tests", "kind": "execute", "rawInput": {"command": "make test"}}, "Run the tests", 1),
+    ],
+)
+async def test_the_title_does_not_repeat_what_stands_below_it(page, agent, call, heading, chips):
+    turn, asking = await ask(page, agent, ALLOW, REJECT, locations=[{"path": "/work/notes.txt"}], **call)
+    await expect(card(page).get_by_role("heading")).to_have_text(heading)
+    await expect(card(page).locator(".tool-places .chip")).to_have_count(chips)
+    await shoot(page, "permission_change")
+    await page.keyboard.press("Escape")
+    assert (await asking)["optionId"] == "no"
     turn.end()

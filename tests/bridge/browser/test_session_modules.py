@@ -119,3 +119,30 @@ async def test_the_end_of_a_turn_stays_where_it_was(modules):
       return transcript.items.map((item) => item.error?.message ?? item.stopReason ?? item.blocks[0].text);
     """
     assert await modules.run("session/transcript", body) == ["one", "no", "two", "cancelled"]
+
+
+async def test_the_time_of_a_turn_ends_with_its_work_not_with_what_comes_later(modules):
+    body = """
+      const transcript = new m.Transcript();
+      for (const [update, time] of values[0]) transcript.apply(update, time);
+      transcript.endTurn();
+      return transcript.items.filter((item) => item.role === "user").map((item) => item.turn.ms);
+    """
+    later = [
+        ({"sessionUpdate": "current_mode_update", "currentModeId": "ask"}, 15_000),
+        ({"sessionUpdate": "config_option_update", "configOptions": []}, 16_000),
+        ({"sessionUpdate": "available_commands_update", "availableCommands": []}, 17_000),
+        ({"sessionUpdate": "session_info_update", "title": "T"}, 18_000),
+        ({"sessionUpdate": "usage_update", "used": 1, "size": 2}, 19_000),
+    ]
+    ended = {"sessionUpdate": "session_info_update", "_meta": {"dragoman/turn": {"stopReason": "cancelled"}}}
+    updates = [
+        (chunk("user_message", "one", "1"), 1_000),
+        (chunk("agent_message", "a", "2"), 1_300),
+        *later,
+        (chunk("user_message", "two", "3"), 20_000),
+        (chunk("agent_message", "b", "4"), 20_100),
+        (ended, 20_500),
+        (chunk("agent_message", "unasked", "5"), 60_000),
+    ]
+    assert await modules.run("session/transcript", body, updates) == [300, 500]

@@ -243,9 +243,11 @@ async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdraw
     await shoot(page, "share")
     await dialog.get_by_role("button", name="Make a link").click()
     link = await dialog.get_by_label("Link").input_value()
+    await expect(dialog).to_contain_text("This link works on this machine alone: the bridge listens at 127.0.0.1")
+    assert await barriers(page) == []
     await shoot(page, "share-link")
     assert link.startswith(f"{proxy.origin}/login?code=")
-    await page.keyboard.press("Escape")
+    await dialog.get_by_role("button", name="Done").click()
     reader = await visit(link.removeprefix(proxy.origin))
     await expect(agent_messages(reader)).to_have_text("Answer to one")
     await expect(composer(reader)).to_be_disabled()
@@ -254,6 +256,9 @@ async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdraw
         await expect(reader.get_by_role("button", name=name, exact=True)).to_have_count(0)
     assert await barriers(reader) == []
     await shoot(reader, "reader")
+    await reader.goto(link)
+    await expect(agent_messages(reader)).to_have_text("Answer to one")
+    assert "refused" not in reader.url, "this browser was let in before"
     reader.visitor.faults.allow("401")
     dialog = await make_share(page, "Pears", "all")
     await expect(dialog.get_by_text("opened · until")).to_be_visible()
@@ -312,6 +317,7 @@ async def test_many_sessions_are_deleted_with_one_question(agent, visit):
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("listitem")).to_have_text(["Apples", "Plums"])
     await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    assert await barriers(page) == []
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page.locator(".session-title")).to_have_text(["Pears"])
     await expect(page.get_by_role("checkbox")).to_have_count(0)

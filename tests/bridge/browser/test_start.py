@@ -18,6 +18,21 @@ KEY = "sk-canary-7b20d6e1"
 CHAT = Chat()
 TOO_WIDE = "() => document.documentElement.scrollWidth > innerWidth"
 
+HIDDEN_OPTIONS = """() => {
+    const edge = document.querySelector(".options").getBoundingClientRect();
+    const parts = [...document.querySelectorAll(".options > *")];
+    return parts.filter((part) => part.getBoundingClientRect().right > edge.right + 1).map((part) => part.textContent);
+}"""
+WITHOUT_LIBRARIES = """(install) => {
+    const { connection } = dragoman;
+    connection.request = async (method, params) => {
+        const told = await Object.getPrototypeOf(connection).request.call(connection, method, params);
+        const missing = install && { problem: "it is missing", install };
+        if (method === "_dragoman/models/offers") for (const each of told.providers) Object.assign(each, missing);
+        return told;
+    };
+}"""
+
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def own(tmp_path, monkeypatch, no_keys):
@@ -88,6 +103,10 @@ async def test_the_empty_page_says_what_answers_and_a_prompt_to_try_works(come, 
     await composer(page).press("Enter")
     await expect(agent_messages(page).last).to_contain_text("door.py")
     await expect(prompts(page)).to_have_count(0)
+    picker = page.get_by_role("combobox", name="Model")
+    await picker.select_option("Connect a model…")
+    await expect(page.get_by_role("dialog", name="Connect a model")).to_be_visible()
+    await expect(picker).to_have_value("guide")
 
 
 @pytest.mark.parametrize(("name", "options"), [("phone", {"viewport": PHONE, "has_touch": True}), ("dark", {})])
@@ -104,6 +123,31 @@ async def test_the_start_and_the_dialog_fit_a_phone_and_the_dark(come, name, opt
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)
     assert await barriers(page) == []
+    await composer(page).fill("help")
+    await composer(page).press("Enter")
+    await expect(agent_messages(page).last).to_be_in_viewport()
+    await expect(page.get_by_role("switch", name="Show thoughts")).to_be_visible()
+    assert await page.evaluate(HIDDEN_OPTIONS) == []
+    await shoot(page, f"options_{name}")
+
+
+async def test_a_library_that_is_missing_is_known_before_the_test_and_its_command_is_copied(come):
+    page = await come(permissions=["clipboard-read", "clipboard-write"], color_scheme="dark")
+    await page.evaluate(WITHOUT_LIBRARIES, "pip install openai")
+    dialog = await open_dialog(page)
+    for provider in ("Anthropic", "OpenAI-compatible server", "Ollama at another address"):
+        await dialog.get_by_label("Provider").select_option(provider)
+        await expect(dialog.get_by_role("status")).to_contain_text("needs a library that is not installed yet")
+        await expect(dialog.get_by_role("status")).to_contain_text("Nothing has to be restarted")
+        await expect(dialog.get_by_role("button", name="Test and use")).to_be_disabled()
+    await dialog.get_by_role("button", name="Copy the command").click()
+    assert await page.evaluate("navigator.clipboard.readText()") == "pip install openai"
+    assert await barriers(page) == []
+    await shoot(page, "connect_install")
+    await page.evaluate(WITHOUT_LIBRARIES, "")
+    await dialog.get_by_role("button", name="Look again").click()
+    await expect(dialog.get_by_role("button", name="Test and use")).to_be_enabled()
+    await expect(dialog.get_by_label("Provider")).to_have_value("ollama")
 
 
 async def test_a_model_is_tested_kept_and_used_without_a_restart(come, own):

@@ -6,17 +6,18 @@ viewer did not ask for. A page of the agent's list may become short or empty by 
 Pages of sessions that have journals are full, and each costs the same however many there are.
 """
 
-import base64
+from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Delivery, ViewerRequest
 from dragoman.bridge.envelope import decode_fields, encode, fields_of, parse_list, string_of
-from dragoman.bridge.registry import SessionLabels, SessionRegistry, SessionRestorer
+from dragoman.bridge.registry import ARCHIVED, GROUPS, RUNS, SESSIONS, SessionLabels, SessionRegistry, SessionRestorer
+from dragoman.bridge.router.list_cursor import make_list_cursor, read_list_cursor, refuse_cursor
 from dragoman.bridge.supervisor import AgentSupervisor
 from dragoman.errors import ErrorCode
+from dragoman.protocol.origin import ORIGIN_KEY
 from dragoman.store import PAGE_SESSIONS
 from dragoman.wire import Message
 
@@ -25,7 +26,13 @@ _MAX_PAGES = 1_000
 
 _LISTED = ("sessionId", "cwd", "title", "updatedAt")
 
-_FILTERS = ("exclude", "include", "only")
+_GROUPS = {"exclude": (SESSIONS, RUNS), "include": GROUPS, "only": (ARCHIVED,)}
+"""The groups of sessions in each list that the filter of `session/list` names."""
+
+_FILTERS = tuple(_GROUPS)
+
+_KNOWN = "dragoman/listed"
+"""In `_meta` of a session of the agent's list: the bridge has it in its own list too."""
 
 _ARCHIVED = {True: Raw(b"true"), False: Raw(b"false")}
 
@@ -68,10 +75,6 @@ class SessionListing:
         else:
             self._list_journals(request, params, wanted)
 
-    def describe(self, request: ViewerRequest) -> None:
-        """Answer `_dragoman/sessions`."""
-        request.answer({"sessions": self._registry.describe(request.viewer)})
-
     async def exists(self, session_id: str) -> bool:
         """Tell whether a session is here, or in the agent's own list."""
         if self._registry.knows(session_id):
@@ -101,6 +104,8 @@ class SessionListing:
                 return
             result: dict[str, Any] = dict(fields_of(message.result))
             listed = [self._label(fields_of(each)) for each in parse_list(result.get("sessions"))]
+            if request.viewer.knows_extensions:
+                listed = [self._mark(each) for each in listed]
             if can_archive:
                 self._spawn(self._follow(listed))
             else:
@@ -123,7 +128,15 @@ class SessionListing:
             listed["title"] = Raw(encode(title))
         if not self._supervisor.support.archive:
             listed["archived"] = _ARCHIVED[label.archived]
+        if label.origin is not None:
+            listed["_meta"] = Raw(encode({ORIGIN_KEY: label.origin, **fields_of(listed.get("_meta", UNSET))}))
         return listed
+
+    def _mark(self, listed: dict[str, Raw]) -> dict[str, Raw]:
+        """Tell of a session of the agent's list that the bridge lists it too."""
+        if self._registry.lists.find(string_of(listed.get("sessionId")) or "") is None:
+            return listed
+        return {**listed, "_meta": Raw(encode({**fields_of(listed.get("_meta", UNSET)), _KNOWN: True}))}
 
     async def _follow(self, listed: list[dict[str, Raw]]) -> None:
         """Have the labels say of each session what the agent says of it."""
@@ -137,45 +150,22 @@ class SessionListing:
 
     def _list_journals(self, request: ViewerRequest, params: dict[str, Raw], wanted: str) -> None:
         cwd, cursor = string_of(params.get("cwd")), string_of(params.get("cursor"))
-        before = None if cursor is None else _read_cursor(cursor, cwd, wanted)
+        before = None if cursor is None else read_list_cursor(cursor, cwd, wanted)
         if cursor is not None and before is None:
-            problem = "that is no cursor of this list; begin without one"
-            request.refuse(ErrorCode.INVALID_PARAMS, {"path": "params.cursor", "problem": problem})
+            refuse_cursor(request)
             return
+        lists = self._registry.lists
+        page = list(islice(lists.newest(request.viewer, _GROUPS[wanted], cwd, before), PAGE_SESSIONS + 1))
         sessions: list[dict[str, Any]] = []
-        last: tuple[int, str] | None = None
-        for listed in self._registry.newest(request.viewer, cwd, before):
-            label = self._registry.label_of(listed)
-            if label.parent is not None or not _fits(wanted, archived=label.archived):
-                continue
-            if last is not None and len(sessions) == PAGE_SESSIONS:
-                request.answer({"sessions": sessions, "nextCursor": _make_cursor(last, cwd, wanted)})
-                return
-            described = self._registry.describe_listed(listed)
-            sessions.append({**{key: described[key] for key in _LISTED}, "archived": label.archived})
-            last = listed.place
-        request.answer({"sessions": sessions})
-
-
-class _ListCursor(msgspec.Struct, frozen=True, array_like=True):
-    """The last session that was shown, and the list that it is of."""
-
-    place: tuple[int, str]
-    cwd: str | None
-    wanted: str
-
-
-def _make_cursor(place: tuple[int, str], cwd: str | None, wanted: str) -> str:
-    return base64.urlsafe_b64encode(encode(_ListCursor(place, cwd, wanted))).decode()
-
-
-def _read_cursor(cursor: str, cwd: str | None, wanted: str) -> tuple[int, str] | None:
-    """Return the place that a cursor names; None for one of another list, or for anything else."""
-    try:
-        read = msgspec.json.decode(base64.b64decode(cursor, altchars=b"-_", validate=True), type=_ListCursor)
-    except (ValueError, msgspec.DecodeError):
-        return None
-    return read.place if (read.cwd, read.wanted) == (cwd, wanted) else None
+        for listed in page[:PAGE_SESSIONS]:
+            described = lists.describe(listed)
+            label = lists.label_of(listed)
+            meta = {} if label.origin is None else {"_meta": {ORIGIN_KEY: label.origin}}
+            sessions.append({**{key: described[key] for key in _LISTED}, "archived": label.archived, **meta})
+        more = {}
+        if len(page) > PAGE_SESSIONS:
+            more = {"nextCursor": make_list_cursor(page[PAGE_SESSIONS - 1].place, cwd, wanted)}
+        request.answer({"sessions": sessions, **more})
 
 
 def _fits(wanted: str, *, archived: bool) -> bool:

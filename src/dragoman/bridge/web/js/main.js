@@ -5,8 +5,8 @@ import { Questions } from "./questions/questions.js";
 import { Banner } from "./connection/banner.js";
 import { Composer } from "./composer/composer.js";
 import { Conversation } from "./conversation/conversation.js";
-import { el, fill, find } from "./page/dom.js";
-import { showLogin } from "./connection/login.js";
+import { el, fill, find, icon } from "./page/dom.js";
+import { forgetRefusal, showLogin } from "./connection/login.js";
 import { Options } from "./composer/options.js";
 import { Plan } from "./composer/plan.js";
 import { listenForKeys, showKeys } from "./app/shortcuts.js";
@@ -34,7 +34,9 @@ async function begin() {
   if (response === null || response.status >= 500) return tryLater();
   if (response.status === 401 || response.status === 403) return showLogin(body);
   if (response.status === 429) return tryLater();
-  start(await response.json());
+  const config = await response.json();
+  forgetRefusal();
+  start(config);
 }
 
 function tryLater() {
@@ -105,7 +107,15 @@ async function mountSessions(app) {
     return mountSidebar(app, part("sidebar"));
   } catch (error) {
     console.error(error);
-    app.toast("The list of sessions could not be shown.", "error");
+    fill(
+      part("sidebar"),
+      el(
+        "div",
+        { class: "loading", role: "status" },
+        el("p", {}, "The list of sessions could not be loaded."),
+        el("button", { type: "button", class: "button", onclick: () => location.reload() }, icon("refresh"), "Reload"),
+      ),
+    );
     return null;
   }
 }

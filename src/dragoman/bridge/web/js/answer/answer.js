@@ -1,7 +1,7 @@
 /** The page behind a link to one question: what is asked, the answers that hold once, and how it was settled. */
 
 import { el, fill, find, icon } from "../page/dom.js";
-import { detail } from "../questions/proposal.js";
+import { detail, heading } from "../questions/proposal.js";
 import { oneLine, visible } from "../text/safe.js";
 
 const LOOK_EVERY_MS = 5_000;
@@ -32,7 +32,8 @@ async function post(option) {
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   if (response.status === 404) return { state: "unknown" };
-  return { state: "failed", words: oneLine(answer.error ?? `The bridge answered with ${response.status}.`) };
+  const words = oneLine(answer.error ?? `The bridge answered with ${response.status}`);
+  return { state: "failed", words: `${words}.` };
 }
 
 async function begin() {
@@ -45,6 +46,7 @@ function show(question) {
   if (question.state === "open") return ask(question);
   if (question.state === "failed") return say("warning", "This did not work", `${question.words} Your answer may not have arrived.`, true);
   if (question.state === "over") return say("clock", "The time of this link is over", "Ask for another link. The question may still wait in the conversation.");
+  if (question.state === "gone") return say("warning", "This question is gone", "The bridge that asked it has ended, and the turn with it. Look at the conversation, and ask again there.");
   if (question.state === "unknown")
     return say("warning", "No question belongs to this link", "It is not whole, or the bridge was started again since. Ask for another link.");
   const choice = question.choice ? `: ${oneLine(question.choice)}` : "";
@@ -69,7 +71,7 @@ function ask({ agent, shown, options, expires }) {
   fill(
     main,
     el("p", { class: "question-asker" }, `${oneLine(shown.agent || agent)} asks${title ? `, in “${oneLine(title)}”` : ""}`),
-    el("h1", { class: "question-title" }, icon("shield"), el("span", {}, visible(call.title || "") || "Run a tool")),
+    el("h1", { class: "question-title" }, icon("shield"), el("span", {}, heading(call))),
     cwd && el("p", { class: "answer-where" }, visible(cwd)),
     detail(call, undefined, cwd),
     el("div", { class: "question-actions" }, buttons),

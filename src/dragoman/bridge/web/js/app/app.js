@@ -12,12 +12,15 @@
  *                       "connection"  state.connection   the same as connection.state
  *                       "agent"       state.agent        the last `_dragoman/agent`: {state, reason, stderr, retryInS}
  *                       "auth"        state.auth         the last auth/status of the agent, null if it tells none
- *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js)
+ *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js), of the
+ *                                                        sessions that were told of; app.lists asks for others
+ *                       "news"        state.news         the last `_dragoman/session`, before it is noted
  *                       "session"     state.session      the open session (session.js) or null; also fired when the
  *                                                        facts about it change (title, running, options)
  *                       "view"        state.view         "conversation" or "inspector"
  *                       "introduction"  app.introductions  the agent told about an empty conversation
- *   app.openSession(id)        shows a session of state.sessions; resolves when its history is there
+ *   app.lists                  the lists of sessions, each as far as it was loaded (lists/session_lists.js)
+ *   app.openSession(id)        shows a session; resolves when its history is there
  *   app.newSession(params)     session/new with {cwd, mcpServers}, both optional; shows it, resolves to its id
  *   app.canSteer               whether the agent takes messages into a turn that is under way
  *   app.findFiles(query)       the files of the session's directories whose paths fit, from the bridge
@@ -37,6 +40,7 @@ import { Connection } from "../connection/connection.js";
 import { sentence } from "../connection/failure.js";
 import { AppState } from "./state.js";
 import { Introductions } from "../start/introduction.js";
+import { SessionLists } from "../lists/session_lists.js";
 import { Session } from "../session/session.js";
 import { readPlace, writePlace } from "./fragment.js";
 
@@ -62,6 +66,8 @@ const MOST_KNOWN = 20;
 export class App {
   /** @type {Map<string, Session>} */
   #known = new Map();
+  // How often a session was shown: whoever was slower than another wish gives way.
+  #entered = 0;
 
   /** @param {bridge.Config} config */
   constructor(config) {
@@ -72,6 +78,7 @@ export class App {
     /** @type {string | null} */
     this.agentName = readPlace().agent ?? config.agents?.[0]?.name ?? null;
     this.state = new AppState();
+    this.lists = new SessionLists(this);
     this.introductions = new Introductions(this);
     this.connection = this.#connect();
     /** @type {(words: string, kind?: "info" | "hint" | "error") => void} */
@@ -135,6 +142,10 @@ export class App {
 
   /** @param {string} id */
   async openSession(id) {
+    const entered = this.#entered;
+    // Its directory is needed to load it. What the bridge does not know either, the agent may.
+    if (!this.#known.has(id)) await this.lists.lookUp([id]).catch(() => {});
+    if (entered !== this.#entered) return;
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
     await session.attach();
@@ -219,7 +230,9 @@ export class App {
    */
   #changeFacts(id, changes) {
     const facts = this.state.sessions.get(id);
-    if (facts) this.state.noteSession({ ...facts, ...changes });
+    if (!facts) return;
+    this.lists.told({ ...facts, ...changes });
+    this.state.noteSession({ ...facts, ...changes });
   }
 
   /**
@@ -256,6 +269,7 @@ export class App {
 
   /** @param {Session} session */
   #enter(session) {
+    this.#entered += 1;
     if (this.state.session !== session) this.#leave(this.state.session);
     this.state.setSession(session);
     this.state.setView("conversation");
@@ -338,8 +352,7 @@ export class App {
     const told = this.initialized?._meta?.dragoman;
     if (told?.readOnly) this.readOnly = true;
     if (this.state.agent?.state !== "ready") this.state.setAgent({ state: "ready" });
-    const { sessions } = await send("_dragoman/sessions", {});
-    this.state.setSessions(sessions ?? []);
+    await this.lists.begin(send);
   }
 
   #connectionMoved() {
@@ -370,8 +383,9 @@ export class App {
 
   /** @param {bridge.SessionFacts} params */
   #noteSession(params) {
+    this.lists.told(params);
     if (params.deleted) return this.#forgetSession(params.sessionId);
-    this.state.noteSession(params);
+    this.state.noteNews(params);
     this.#known.get(params.sessionId)?.told(params);
   }
 

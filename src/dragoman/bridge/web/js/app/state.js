@@ -25,6 +25,8 @@ export class AppState extends EventTarget {
     this.auth = null;
     /** @type {Map<string, bridge.SessionFacts>} */
     this.sessions = new Map();
+    /** @type {bridge.SessionFacts | null} */
+    this.news = null;
     /** @type {page.Session | null} */
     this.session = null;
     /** @type {page.View} */
@@ -85,13 +87,36 @@ export class AppState extends EventTarget {
     if (this.session) this.#fire("session");
   }
 
+  /**
+   * The bridge told that a session changed.
+   *
+   * @param {bridge.SessionFacts} facts
+   */
+  noteNews(facts) {
+    this.news = facts;
+    this.#fire("news");
+    this.noteSession(facts);
+  }
+
   /** @param {bridge.SessionFacts} facts */
   noteSession(facts) {
-    if (this.#deleted.has(facts.sessionId)) return;
-    const { reset, _meta, ...kept } = facts;
-    this.sessions.set(facts.sessionId, kept);
+    this.noteSessions([facts]);
+  }
+
+  /** @param {bridge.SessionFacts[]} list */
+  noteSessions(list) {
+    for (const { reset, _meta, ...kept } of list) if (!this.#deleted.has(kept.sessionId)) this.sessions.set(kept.sessionId, kept);
     this.#fire("sessions");
-    if (this.session?.id === facts.sessionId) this.#fire("session");
+    if (list.some(({ sessionId }) => sessionId === this.session?.id)) this.#fire("session");
+  }
+
+  /** @param {string} id */
+  isDeleted(id) {
+    return this.#deleted.has(id);
+  }
+
+  touchSessions() {
+    this.#fire("sessions");
   }
 
   /** @param {string} id */

@@ -4,6 +4,9 @@ import { el, fill, find } from "../page/dom.js";
 import { cleanText, oneLine } from "../text/safe.js";
 import { explain } from "../connection/failure.js";
 
+// The value of an entry that is no choice of the agent's.
+const CONNECT = "dragoman/connect";
+
 export class Options {
   #root;
   /** @type {page.App} */
@@ -27,7 +30,7 @@ export class Options {
     const { session, connection } = this.#app.state;
     const options = session ? optionsOf(session) : [];
     const isOff = connection.phase !== "open" || this.#app.readOnly || session?.phase !== "ready";
-    const key = JSON.stringify([session?.id, options, isOff]);
+    const key = JSON.stringify([session?.id, options, isOff, this.#canConnect]);
     if (key === this.#drawn) return;
     // A list that the person has just opened must not close.
     const active = document.activeElement;
@@ -38,6 +41,10 @@ export class Options {
       options.map((option) => this.#control(option, isOff)),
     );
     if (focused) find(this.#root, `[data-option="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  get #canConnect() {
+    return Boolean(this.#app.introductions.methods);
   }
 
   /**
@@ -64,7 +71,8 @@ export class Options {
    * @param {boolean} isOff
    */
   #select(option, isOff) {
-    const only = choicesOf(option).length < 2;
+    const offersModel = option.category === "model" && this.#canConnect;
+    const only = choicesOf(option).length < 2 && !offersModel;
     const select = el(
       "select",
       {
@@ -77,9 +85,14 @@ export class Options {
       option.options.map((one) =>
         "options" in one ? el("optgroup", { label: oneLine(one.name) }, one.options.map(choice)) : choice(one),
       ),
+      offersModel && [el("hr"), el("option", { value: CONNECT }, "Connect a model…")],
     );
     select.value = option.currentValue;
-    select.addEventListener("change", () => this.#set(option, select.value));
+    select.addEventListener("change", () => {
+      if (select.value !== CONNECT) return this.#set(option, select.value);
+      select.value = option.currentValue;
+      return this.#app.introductions.openConnect();
+    });
     return el("span", { class: "option" }, select);
   }
 

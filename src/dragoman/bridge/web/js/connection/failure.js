@@ -67,6 +67,8 @@ function detailsOf(data) {
 export function sentence(words) {
   if (!words) return "";
   const whole = String(words).trim();
-  const big = whole.charAt(0).toUpperCase() + whole.slice(1);
+  // An address, a model or a path is a name: it stays as it is written.
+  const isName = /^\S*[:/.@_\d]\S/.test(whole.split(" ", 1)[0]);
+  const big = isName ? whole : whole.charAt(0).toUpperCase() + whole.slice(1);
   return /[.!?…]$/.test(big) ? big : `${big}.`;
 }

@@ -3,10 +3,39 @@
 import { el, icon } from "../page/dom.js";
 
 /**
+ * Who came here, and by what. A link that is refused leads here with the kind of person it was for.
+ *
+ * @type {Record<string, { title: string, words: page.Child[], label: string }>}
+ */
+const FACES = {
+  reader: {
+    title: "This link was used already, or is too old",
+    words: ["A link to read along works once, in the browser that opened it first. Ask the person who sent it for another one."],
+    label: "A fresh link",
+  },
+  owner: {
+    title: "This link was used already, or is too old",
+    words: ["It works once, in the browser that opened it first. Press Enter where ", el("code", {}, "dragoman serve"), " runs: it prints a fresh one."],
+    label: "A fresh link, or the token of the bridge",
+  },
+  nobody: {
+    title: "This browser is not let in yet",
+    words: [
+      "This page opens by a link. If the bridge is yours, press Enter where ",
+      el("code", {}, "dragoman serve"),
+      " runs: it prints one. If it is somebody else's, ask that person for a link.",
+    ],
+    label: "A link, or the token of the bridge",
+  },
+};
+
+/**
  * @param {HTMLElement} root
  * @param {string} [reason]
  */
 export function showLogin(root, reason) {
+  const refused = new URLSearchParams(location.search).get("refused") ?? "";
+  const face = (Object.hasOwn(FACES, refused) && FACES[refused]) || FACES.nobody;
   const field = el("input", {
     class: "input",
     type: "password",
@@ -23,7 +52,10 @@ export function showLogin(root, reason) {
     button.disabled = true;
     const problem = await logIn(field.value.trim());
     button.disabled = false;
-    if (problem === null) return location.reload();
+    if (problem === null) {
+      forgetRefusal();
+      return location.reload();
+    }
     error.hidden = false;
     error.textContent = problem;
     field.select();
@@ -31,7 +63,7 @@ export function showLogin(root, reason) {
   const form = el(
     "form",
     { class: "login-form", onsubmit: submit },
-    el("label", { class: "field-label", for: "token" }, "Token, or a fresh link"),
+    el("label", { class: "field-label", for: "token" }, face.label),
     field,
     error,
     button,
@@ -41,19 +73,18 @@ export function showLogin(root, reason) {
       "main",
       { class: "login" },
       icon("shield", "face-icon"),
-      el("h1", {}, "This browser is not let in yet"),
-      el("p", {}, reason || "The link you came by works once, and only for the browser that opened it first."),
-      el(
-        "p",
-        { class: "field-hint" },
-        "Open a fresh link, as ",
-        el("code", {}, "dragoman serve"),
-        " prints it, or paste it here. The token it keeps in its home directory works too.",
-      ),
+      el("h1", {}, face.title),
+      reason && el("p", {}, reason),
+      el("p", { class: reason ? "field-hint" : "" }, ...face.words),
       form,
     ),
   );
   field.focus();
+}
+
+/** A browser that is let in was not refused. */
+export function forgetRefusal() {
+  if (location.search) history.replaceState(null, "", `${location.pathname}${location.hash}`);
 }
 
 /** @param {string} text */

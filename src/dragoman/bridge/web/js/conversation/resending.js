@@ -1,7 +1,9 @@
 /** The ways to say something again: as it was, or better, and then in a copy of the session where the agent can copy. */
 
 import { baseName } from "./content.js";
-import { textOf } from "../session/transcript.js";
+import { isMessage, textOf } from "../session/transcript.js";
+
+const MOST_NAMED = 200;
 
 /**
  * A message of the user as it was written: its text, and what went with it.
@@ -42,13 +44,18 @@ export function resendOf(item, session, app) {
 }
 
 /**
- * How the agent finds a message: by its text, and which of the messages with this text it is.
+ * How the agent finds a message: by its id, or by its text and which of the messages with this text it is. A message that
+ * was refused is not in the agent's own history: then the next one that is there is the end of the copy.
  *
  * @param {page.MessageItem} item
  * @param {page.Session} session
  * @returns {bridge.NamedMessage}
  */
 function nameOfMessage(item, session) {
+  if (item.messageId !== null) {
+    const later = session.transcript.items.slice(item.n).filter((one) => isMessage(one, "user"));
+    return { ids: later.flatMap((one) => one.messageId ?? []).slice(0, MOST_NAMED) };
+  }
   const text = item.blocks.map(textOf).join("");
   const same = session.transcript.items.slice(0, item.n + 1).filter((one) => one.type === "message" && one.role === "user" && one.blocks.map(textOf).join("") === text);
   return { text, occurrence: same.length };

@@ -30,7 +30,7 @@ async function makeLink(app, session, question, shown) {
     const until = new Date(expires).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     await showLink(app, {
       title: "Answer elsewhere",
-      words: `Whoever opens this link sees what is asked here, and can answer it once, until ${until}. It gives no other access: open it on your phone, or send it to somebody whom you would let decide.`,
+      words: `Whoever opens this link sees what is asked here, and can answer it once, until ${until}. It gives no other access: open it on another device of yours, or send it to somebody whom you would let decide.`,
       link: new URL(path, document.baseURI).href,
       copied: "The link was copied.",
     });

@@ -3,7 +3,7 @@
 import { closestTo, el, fill, icon } from "../page/dom.js";
 import { oneLine, visible } from "../text/safe.js";
 import { linkButton } from "./answer_link.js";
-import { detail } from "./proposal.js";
+import { detail, heading } from "./proposal.js";
 
 // The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
 const REMEMBER = "dragoman/remember";
@@ -38,11 +38,10 @@ export class PermissionCard {
     this.words = `The agent asks: ${title || "may it run a tool"}?`;
     const link = app.offersLinks(options) && linkButton(app, session, question, call);
     this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly), link);
-    const heading = el("h2", { class: "question-title" }, icon("shield"), el("span", {}, title || "Run a tool"));
     this.element = el(
       "section",
       { class: "question permission", role: "alertdialog", "aria-label": this.words, tabindex: "-1" },
-      heading,
+      el("h2", { class: "question-title" }, icon("shield"), el("span", {}, heading(call))),
       detail(call, known?.terminals, session.cwd),
       this.#actions,
     );

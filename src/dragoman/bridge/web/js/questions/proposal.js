@@ -21,11 +21,49 @@ export function detail(call, terminals, cwd) {
   if (command === null && !shows && call.rawInput !== undefined) {
     box.append(el("pre", { class: "question-command", tabindex: "0" }, shown(JSON.stringify(call.rawInput, null, 2))));
   }
-  const places = (call.locations ?? []).map(({ path, line }) =>
+  const changed = changesOf(call).map(({ path }) => path);
+  const others = (call.locations ?? []).filter(({ path }) => !changed.includes(path));
+  const places = others.map(({ path, line }) =>
     el("span", { class: "chip", title: visible(path) }, visible(relativePath(path, cwd)) + (line ? `:${line}` : "")),
   );
   if (places.length) box.append(el("div", { class: "tool-places" }, places));
   return box;
+}
+
+/**
+ * The heading of a question: its command or its file stands below in full, and is not said twice.
+ *
+ * @param {Partial<page.Call>} call
+ */
+export function heading(call) {
+  const title = visible(call.title || "");
+  const command = commandOf(call);
+  if (command !== null && repeats(title, visible(command))) return "Run this command";
+  const changes = changesOf(call);
+  if (changes.some(({ path }) => title.includes(visible(nameOf(path))))) return changes.length > 1 ? "Change these files" : "Change this file";
+  return title || "Run a tool";
+}
+
+/**
+ * Whether a title is a command, whole or cut off, maybe behind a word such as "Run".
+ *
+ * @param {string} title
+ * @param {string} command
+ */
+function repeats(title, command) {
+  const words = title.replaceAll("`", "");
+  const cut = /^(?:Run\s+)?(.+?)\s*(?:…|\.\.\.)$/.exec(words);
+  return words.includes(command) || (cut !== null && command.startsWith(cut[1]));
+}
+
+/** @param {Partial<page.Call>} call */
+function changesOf({ content }) {
+  return (content ?? []).flatMap((part) => (part.type === "diff" ? [part] : []));
+}
+
+/** @param {string} path */
+function nameOf(path) {
+  return path.split(/[\\/]/).at(-1) || path;
 }
 
 /** @param {Partial<page.Call>} call */

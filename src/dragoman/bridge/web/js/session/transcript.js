@@ -18,6 +18,17 @@
 const VOID = "dragoman/void";
 const TURN_END = "dragoman/turn";
 
+// Updates that come at any time: they are no work on a message, and do not make its turn longer.
+const ASIDE = new Set([
+  "user_message_chunk",
+  "available_commands_update",
+  "config_option_update",
+  "current_mode_update",
+  "notice",
+  "session_info_update",
+  "usage_update",
+]);
+
 // The blocks of one prompt are journalled together; a later prompt without a message id is another message.
 const SAME_PROMPT_MS = 25;
 
@@ -59,7 +70,7 @@ export class Transcript {
    * @returns {page.Item | string | null}
    */
   apply(update, time = null) {
-    if (this.turn && time !== null && update.sessionUpdate !== "user_message_chunk") this.turn.until = time;
+    if (this.turn && !this.turn.isOver && time !== null && isWork(update)) this.turn.until = time;
     switch (update.sessionUpdate) {
       case "user_message_chunk":
         return this.#chunk("user", update, time);
@@ -151,7 +162,7 @@ export class Transcript {
     // A finished plan belongs to the work before.
     if (this.plan?.every(({ status }) => status === "completed")) this.plan = null;
     const cost = this.usage?.cost ?? null;
-    this.turn = { item, from: time, until: time, tokens: null, costBefore: cost, cost };
+    this.turn = { item, from: time, until: time, tokens: null, costBefore: cost, cost, isOver: false };
   }
 
   /**
@@ -280,7 +291,7 @@ export class Transcript {
 
   /** @param {{ error?: acp.Error, stopReason?: string | null, usage?: acp.Usage }} end */
   #end({ error, stopReason, usage }) {
-    if (this.turn) this.turn.tokens = usage?.totalTokens ?? null;
+    if (this.turn) Object.assign(this.turn, { tokens: usage?.totalTokens ?? null, isOver: true });
     if (!error && stopReason === "end_turn") return "turn";
     return this.#add({ type: "end", error: error ?? null, stopReason: stopReason ?? null });
   }
@@ -292,6 +303,11 @@ export class Transcript {
     this.servers = servers;
     return true;
   }
+}
+
+/** @param {acp.SessionUpdate} update */
+function isWork(update) {
+  return !ASIDE.has(update.sessionUpdate) || update._meta?.[TURN_END] !== undefined;
 }
 
 /**

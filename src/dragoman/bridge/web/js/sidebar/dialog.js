@@ -8,14 +8,14 @@ import { el } from "../page/dom.js";
  * the dialog stays. Resolves to what `submit` returned, or to null when the person left.
  *
  * @template Result
- * @param {{ title: string, body: page.Child, action: string, danger?: boolean, submit: () => Promise<Result> | Result }} asked
+ * @param {{ title: string, body: page.Child, action: string, leave?: string, danger?: boolean, submit: () => Promise<Result> | Result }} asked
  * @returns {Promise<Result | null>}
  */
-export function ask({ title, body, action, danger = false, submit }) {
+export function ask({ title, body, action, leave = "Cancel", danger = false, submit }) {
   return new Promise((resolve) => {
     const problem = el("p", { class: "field-error dialog-problem", role: "alert" });
     const confirm = el("button", { type: "submit", class: `button ${danger ? "button-danger" : "button-primary"}` }, action);
-    const cancel = el("button", { type: "button", class: "button" }, "Cancel");
+    const cancel = el("button", { type: "button", class: "button" }, leave);
     const form = el("form", { class: "dialog-form", novalidate: true }, ...[body].flat(), problem,
       el("div", { class: "dialog-actions" }, cancel, confirm));
     const heading = el("h2", { class: "dialog-title", id: "dialog-title" }, title);

@@ -59,6 +59,24 @@ export class FoundList {
     if (searchId !== this.#searchId) return;
     this.#hits.push(...hits);
     this.#draw("Searching …");
+    this.#name();
+  }
+
+  /** Give the hits the titles of their sessions, also of those that are not in the list yet. */
+  async #name() {
+    const searchId = this.#searchId;
+    await this.app.lists.lookUp([...new Set(this.#hits.map((hit) => hit.sessionId))]).catch(() => {});
+    if (searchId !== this.#searchId) return;
+    for (const [at, hit] of this.#hits.entries()) {
+      const title = this.#list.children[at]?.querySelector(".found-title");
+      if (title) title.textContent = this.#titleOf(hit);
+    }
+  }
+
+  /** @param {bridge.SearchHit} hit */
+  #titleOf(hit) {
+    const facts = this.app.state.sessions.get(hit.sessionId);
+    return facts ? titleOf(facts) : "Session";
   }
 
   /** @param {string} status */
@@ -72,10 +90,8 @@ export class FoundList {
 
   /** @param {bridge.SearchHit} hit */
   #row(hit) {
-    const facts = this.app.state.sessions.get(hit.sessionId);
-    const title = facts ? titleOf(facts) : "Session";
     return el("li", {}, el("button", { type: "button", class: "found-hit", onclick: () => this.open(hit) },
-      el("span", { class: "found-title", dir: "auto" }, title),
+      el("span", { class: "found-title", dir: "auto" }, this.#titleOf(hit)),
       el("span", { class: "found-words", dir: "auto" },
         el("span", { class: "found-role" }, `${ROLES[hit.role]}: `), visible(hit.before), el("mark", {}, visible(hit.match)), visible(hit.after))));
   }

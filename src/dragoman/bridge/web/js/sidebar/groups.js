@@ -9,40 +9,74 @@
  * @param {{ by: string, search: string }} wanted
  */
 export function groupSessions(sessions, { by, search }) {
-  const wanted = search.trim().toLowerCase().split(/\s+/).filter(Boolean);
-  const found = [...sessions].filter((session) => !session.parent && fits(session, wanted));
-  found.sort((one, other) => millis(other.updatedAt) - millis(one.updatedAt) || one.sessionId.localeCompare(other.sessionId));
-  /** @type {Map<string, bridge.SessionFacts[]>} */
+  const words = wordsOf(search);
+  const found = sessions.filter((session) => !session.parent && fits(session, words)).sort(comparePlaces);
+  /** @type {Map<string, SessionGroup>} */
   const groups = new Map();
-  const folds = FOLDS.map(({ heading, has }) => ({ heading, hint: "", sessions: found.filter(has), fold: heading })).filter((one) => one.sessions.length > 0);
-  for (const session of found.filter((one) => !FOLDS.some(({ has }) => has(one)))) {
-    const name = by === "directory" ? session.cwd ?? "" : dayName(millis(session.updatedAt));
-    groups.set(name, [...(groups.get(name) ?? []), session]);
+  for (const session of found.filter((one) => groupOf(one) === "sessions")) {
+    const name = by === "directory" ? projectOf(session.cwd) : dayName(millis(session.updatedAt));
+    const group = groups.get(name) ?? { heading: by === "directory" ? lastName(name) : name, hint: by === "directory" ? name : "", sessions: [], fold: null };
+    group.sessions.push(session);
+    groups.set(name, group);
   }
-  const made = [...groups].map(([name, members]) => ({
-    heading: by === "directory" ? lastName(name) : name,
-    hint: by === "directory" ? name : "",
-    sessions: members,
-    fold: "",
-  }));
-  return [...made, ...folds];
+  const folds = FOLDS.map(({ name, heading }) => ({ heading, hint: "", sessions: found.filter((one) => groupOf(one) === name), fold: name }));
+  return [...groups.values(), ...folds];
 }
 
-/** @type {Array<{ heading: string, has: (session: bridge.SessionFacts) => boolean }>} */
+/** @type {Array<{ name: "runs" | "archived", heading: string }>} */
 const FOLDS = [
-  { heading: "Runs", has: (session) => !session.archived && Boolean(session.origin) },
-  { heading: "Archived", has: (session) => Boolean(session.archived) },
+  { name: "runs", heading: "Runs" },
+  { name: "archived", heading: "Archived" },
 ];
 
-/** @typedef {ReturnType<typeof groupSessions>[number]} SessionGroup */
+/** @typedef {{ heading: string, hint: string, sessions: bridge.SessionFacts[], fold: "runs" | "archived" | null }} SessionGroup */
 
 /**
+ * The group of lists that a session is in, as the bridge has them.
+ *
+ * @param {bridge.SessionFacts} session
+ * @returns {bridge.SessionGroup}
+ */
+export function groupOf({ archived, origin }) {
+  if (archived) return "archived";
+  return origin ? "runs" : "sessions";
+}
+
+/**
+ * The latest first; of the same time as the bridge has them.
+ *
+ * @param {bridge.SessionFacts} one
+ * @param {bridge.SessionFacts} other
+ */
+export function comparePlaces(one, other) {
+  const apart = millis(other.updatedAt) - millis(one.updatedAt);
+  if (apart !== 0 || one.sessionId === other.sessionId) return apart;
+  return one.sessionId > other.sessionId ? -1 : 1;
+}
+
+/** @param {string} search */
+export function wordsOf(search) {
+  return search.trim().toLowerCase().split(/\s+/).filter(Boolean);
+}
+
+/**
+ * Whether the title and the project of a session have all words, as the bridge searches them.
+ *
  * @param {bridge.SessionFacts} session
  * @param {string[]} words
  */
-function fits({ title, cwd }, words) {
+export function fits({ title, cwd }, words) {
   const text = `${title ?? ""} ${lastName(cwd ?? "")}`.toLowerCase();
   return words.every((word) => text.includes(word));
+}
+
+/**
+ * The directory of a session, by which it is grouped.
+ *
+ * @param {string | undefined} cwd
+ */
+export function projectOf(cwd) {
+  return (cwd ?? "").replace(/(.)[/\\]+$/, "$1");
 }
 
 /** @param {string} path */

@@ -24,7 +24,7 @@ export function openMenu(anchor, items, label) {
     menu.remove();
   });
   // Beside the list and not in it, whose keys mean something else.
-  (anchor.closest("aside") ?? document.body).append(menu);
+  (anchor.closest("aside, header") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);
   find(menu, "button")?.focus();

@@ -1,23 +1,28 @@
 /** Several sessions chosen at once, to delete them with one question. */
 
+import { explain } from "../connection/failure.js";
 import { el, fill, iconButton } from "../page/dom.js";
 import { confirmDeleteMany } from "./session_actions.js";
 
 export class Selection {
-  /** @type {Set<string> | null} */
+  /** @type {Map<string, bridge.SessionFacts> | null} */
   #chosen = null;
   #count = el("span", { class: "selection-count", role: "status" });
+  #all = el("button", { type: "button", class: "button", onclick: () => this.#chooseAll() }, "All");
   #delete = el("button", { type: "button", class: "button button-danger", onclick: () => this.#remove() }, "Delete…");
 
   /**
+   * `all` gives all sessions of the list as it stands, also those that are not loaded yet.
+   *
    * @param {page.App} app
-   * @param {() => void} changed
+   * @param {{ changed: () => void, all: () => Promise<bridge.SessionFacts[]> }} list
    */
-  constructor(app, changed) {
+  constructor(app, { changed, all }) {
     this.app = app;
     this.changed = changed;
-    this.button = iconButton("check", "Select sessions", () => this.#set(this.isOn ? null : new Set()), { class: "sidebar-select", "aria-pressed": "false" });
-    this.bar = el("div", { class: "selection-bar", role: "group", "aria-label": "Selected sessions", hidden: true }, this.#count,
+    this.all = all;
+    this.button = iconButton("check", "Select sessions", () => this.#set(this.isOn ? null : new Map()), { class: "sidebar-select", "aria-pressed": "false" });
+    this.bar = el("div", { class: "selection-bar", role: "group", "aria-label": "Selected sessions", hidden: true }, this.#count, this.#all,
       el("button", { type: "button", class: "button", onclick: () => this.#leave() }, "Cancel"), this.#delete);
     app.state.addEventListener("sessions", () => this.#forgetGone());
   }
@@ -33,12 +38,25 @@ export class Selection {
 
   /** @param {string} id */
   toggle(id) {
-    const chosen = new Set(this.#chosen ?? []);
-    if (!chosen.delete(id)) chosen.add(id);
+    const chosen = new Map(this.#chosen ?? []);
+    const facts = this.app.state.sessions.get(id);
+    if (!chosen.delete(id) && facts) chosen.set(id, facts);
     this.#set(chosen);
   }
 
-  /** @param {Set<string> | null} chosen */
+  async #chooseAll() {
+    this.#all.disabled = true;
+    try {
+      const all = await this.all();
+      if (this.isOn) this.#set(new Map(all.map((facts) => [facts.sessionId, facts])));
+    } catch (error) {
+      this.app.toast(explain(error), "error");
+    } finally {
+      this.#all.disabled = false;
+    }
+  }
+
+  /** @param {Map<string, bridge.SessionFacts> | null} chosen */
   #set(chosen) {
     this.#chosen = chosen;
     this.button.setAttribute("aria-pressed", String(this.isOn));
@@ -56,12 +74,13 @@ export class Selection {
   /** Sessions may be deleted elsewhere meanwhile. */
   #forgetGone() {
     const chosen = [...(this.#chosen ?? [])];
-    const there = chosen.filter((id) => this.app.state.sessions.has(id));
-    if (there.length !== chosen.length) this.#set(new Set(there));
+    const there = chosen.filter(([id]) => !this.app.state.isDeleted(id));
+    if (there.length !== chosen.length) this.#set(new Map(there));
   }
 
   async #remove() {
-    const chosen = [...(this.#chosen ?? [])].map((id) => this.app.state.sessions.get(id)).filter((facts) => facts !== undefined);
+    // The facts of now, where they are told: a session may run by now.
+    const chosen = [...(this.#chosen ?? [])].map(([id, facts]) => this.app.state.sessions.get(id) ?? facts);
     if (chosen.length > 0 && (await confirmDeleteMany(this.app, chosen))) this.#leave();
   }
 }

@@ -6,7 +6,8 @@ import { explain } from "../connection/failure.js";
 import { titleOf } from "./row.js";
 
 const FORMATS = [["html", "HTML: one file to read or print"], ["markdown", "Markdown"], ["json", "JSON: every update, for programs"]];
-const MOST_NAMED = 10;
+const MOST_NAMED = 6;
+const TOLD_EVERY = 25;
 
 /**
  * Have the browser save a session as a file.
@@ -59,15 +60,17 @@ export async function confirmDeleteMany(app, chosen) {
   const running = chosen.filter((facts) => facts.state === "running").length;
   const words = running === 0 ? "" : running === 1 ? " One of them is running and will be stopped." : ` ${running} of them are running and will be stopped.`;
   const more = chosen.length - MOST_NAMED;
+  const progress = el("p", { class: "dialog-words", role: "status" });
   const done = await ask({
     title: `Delete ${chosen.length} sessions?`,
     body: [
-      el("ul", { class: "delete-names" }, chosen.slice(0, MOST_NAMED).map((facts) => el("li", { dir: "auto" }, titleOf(facts))), more > 0 && el("li", {}, `and ${more} more`)),
-      el("p", {}, `They will be gone for everybody, with all that was said in them.${words}`),
+      el("ul", { class: "delete-names", tabindex: "0", "aria-label": "Sessions to delete" }, chosen.slice(0, MOST_NAMED).map((facts) => el("li", { dir: "auto" }, titleOf(facts)))),
+      el("p", {}, `${more > 0 ? `These and ${more} more` : "They"} will be gone for everybody, with all that was said in them.${words}`),
+      progress,
     ],
     action: "Delete",
     danger: true,
-    submit: () => removeMany(app, chosen),
+    submit: () => removeMany(app, chosen, progress),
   });
   return done === true;
 }
@@ -75,12 +78,16 @@ export async function confirmDeleteMany(app, chosen) {
 /**
  * @param {page.App} app
  * @param {bridge.SessionFacts[]} chosen
+ * @param {HTMLElement} progress
  */
-async function removeMany(app, chosen) {
+async function removeMany(app, chosen, progress) {
   let failed = 0;
   /** @type {unknown} */
   let problem = null;
-  for (const { sessionId } of chosen) {
+  for (const [number, { sessionId }] of chosen.entries()) {
+    if (number % TOLD_EVERY === 0 && chosen.length > TOLD_EVERY) progress.textContent = `${number} of ${chosen.length} are deleted.`;
+    // Whoever leaves the dialog meanwhile keeps the others.
+    if (!progress.isConnected) return false;
     try {
       await app.deleteSession(sessionId);
     } catch (error) {

@@ -4,8 +4,7 @@ import { closestTo, el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
 import { visible } from "../text/safe.js";
 import { FoundList } from "./found.js";
-import { groupSessions } from "./groups.js";
-import { Listing } from "./listing.js";
+import { groupSessions, wordsOf } from "./groups.js";
 import { openMenu } from "./menu.js";
 import { agentChoice, askForNewSession } from "./new_session.js";
 import { SessionRow, titleOf } from "./row.js";
@@ -13,7 +12,7 @@ import { Selection } from "./selection.js";
 import { confirmDelete, exportSession } from "./session_actions.js";
 import { share } from "./sharing.js";
 
-const SHOWN_AT_ONCE = 150;
+const SEARCH_PAUSE_MS = 150;
 const GROUPING_KEY = "dragoman.sidebar.by";
 const MINUTE_MS = 60_000;
 
@@ -32,8 +31,8 @@ class Sidebar {
   #rows = new Map();
   #order = "";
   #scheduled = false;
-  #limit = SHOWN_AT_ONCE;
-  /** @type {Set<string>} */
+  #searching = 0;
+  /** @type {Set<"runs" | "archived">} */
   #unfolded = new Set();
 
   /**
@@ -43,10 +42,9 @@ class Sidebar {
   constructor(app, root) {
     this.app = app;
     this.by = localStorage.getItem(GROUPING_KEY) === "directory" ? "directory" : "day";
-    this.listing = new Listing(app);
     this.create = el("button", { type: "button", class: "button button-primary sidebar-new", onclick: () => this.newSession() }, icon("plus"), "New session");
     this.search = el("input", {
-      class: "input sidebar-search", type: "search", placeholder: "Search sessions", "aria-label": "Search sessions",
+      class: "input sidebar-search", type: "search", maxlength: "200", placeholder: "Search sessions", "aria-label": "Search sessions",
       autocomplete: "off", spellcheck: "false", oninput: () => this.#searched(), onkeydown: (event) => this.#searchKey(event),
     });
     this.grouping = el("select", { class: "sidebar-by", "aria-label": "Group sessions by", onchange: () => this.#regroup() },
@@ -57,7 +55,7 @@ class Sidebar {
     this.agent?.addEventListener("change", () => app.chooseAgent(this.agent?.value ?? null));
     this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
     this.found = new FoundList(app, (hit) => this.#open(hit.sessionId, hit.seq));
-    this.selection = new Selection(app, () => this.#schedule());
+    this.selection = new Selection(app, { changed: () => this.#schedule(), all: () => this.#all() });
     this.foot = el("div", { class: "sidebar-foot" });
     this.element = fill(root,
       el("div", { class: "sidebar-head" }, this.create, this.agent,
@@ -82,8 +80,32 @@ class Sidebar {
     if (this.agent) this.agent.value = this.app.agentName ?? "";
     // Where one agent does not start, a session with another one can.
     this.create.disabled = !this.app.connection.isOpen && !this.agent;
-    if (this.app.connection.isOpen) this.#load(() => this.listing.restart());
+    if (this.app.connection.isOpen) {
+      this.#load(() => this.app.lists.agent.restart());
+      this.#loadShown();
+      if (this.#isSearching) this.#load(() => this.app.lists.search(this.search.value));
+    }
     this.#schedule();
+  }
+
+  /** Load the beginning of each list that is open. */
+  #loadShown() {
+    const { lists } = this.app;
+    const shown = [...this.#unfolded].map((fold) => lists.groups[fold]);
+    for (const list of [...shown, ...(this.by === "directory" ? [lists.projects] : [])]) {
+      if (!list.isLoaded && this.app.connection.isOpen) this.#load(() => list.more());
+    }
+  }
+
+  get #isSearching() {
+    return wordsOf(this.search.value).length > 0;
+  }
+
+  /** All sessions that the list as it stands is a part of. */
+  #all() {
+    /** @type {bridge.SessionGroup[]} */
+    const groups = ["sessions", ...this.#unfolded];
+    return this.app.lists.all({ search: this.search.value, groups });
   }
 
   /** @param {() => Promise<void>} work */
@@ -91,7 +113,7 @@ class Sidebar {
     try {
       await work();
     } catch (error) {
-      if (this.app.connection.isOpen) this.app.toast(`The agent's sessions cannot be listed. ${explain(error)}`, "error");
+      if (this.app.connection.isOpen) this.app.toast(`The sessions cannot be listed. ${explain(error)}`, "error");
     }
     this.#schedule();
   }
@@ -106,13 +128,20 @@ class Sidebar {
   }
 
   #draw() {
-    const all = [...this.app.state.sessions.values()];
-    const groups = cut(groupSessions(all, { by: this.by, search: this.search.value }), this.#limit);
+    const { lists, state } = this.app;
+    const all = [...state.sessions.values()];
+    const loaded = this.#isSearching ? all : all.filter((facts) => lists.shows(facts, this.by));
+    const groups = groupSessions(loaded, { by: this.by, search: this.search.value }).filter((group) => this.#countOf(group) > 0);
     const shown = groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions));
     for (const facts of shown) this.#updateRow(facts);
     this.#arrange(groups);
-    this.#drawFoot(all.length, groups.reduce((sum, { sessions }) => sum + sessions.length, 0));
+    this.#drawFoot(groups.length);
     this.#markTabStop(shown);
+  }
+
+  /** @param {import("./groups.js").SessionGroup} group */
+  #countOf({ fold, sessions }) {
+    return fold === null || this.#isSearching ? sessions.length : this.app.lists.count(fold);
   }
 
   /** @param {bridge.SessionFacts} facts */
@@ -136,7 +165,7 @@ class Sidebar {
    * @param {import("./groups.js").SessionGroup} group
    */
   #isFolded({ fold }) {
-    return fold !== "" && !this.#unfolded.has(fold) && this.search.value.trim() === "";
+    return fold !== null && !this.#unfolded.has(fold) && !this.#isSearching;
   }
 
   /**
@@ -145,13 +174,16 @@ class Sidebar {
    * @param {import("./groups.js").SessionGroup[]} groups
    */
   #arrange(groups) {
-    const order = JSON.stringify(groups.map((group) => [group.heading, group.hint, this.#isFolded(group), group.sessions.map((one) => one.sessionId)]));
+    const order = JSON.stringify([this.#older(groups), groups.map((group) =>
+      [group.heading, group.hint, this.#countOf(group), this.#isFolded(group), this.#olderOf(group), group.sessions.map((one) => one.sessionId)])]);
     if (order === this.#order) return;
     this.#order = order;
     const focused = document.activeElement;
-    const fold = focused?.classList.contains("session-fold") ? focused.getAttribute("data-fold") : null;
-    fill(this.list, groups.map((group) => this.#group(group)));
-    if (fold) find(this.list, `.session-fold[data-fold="${fold}"]`)?.focus();
+    const kept = focused instanceof HTMLElement && this.list.contains(focused) ? focused.dataset.keep : undefined;
+    const folds = groups.filter(({ fold }) => fold !== null);
+    const others = groups.filter(({ fold }) => fold === null);
+    fill(this.list, others.map((group) => this.#group(group)), this.#older(groups) && this.#olderButton("sessions"), folds.map((group) => this.#group(group)));
+    if (kept) find(this.list, `[data-keep="${CSS.escape(kept)}"]`)?.focus();
     else if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
     const shown = new Set(groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions.map((one) => one.sessionId))));
     for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);
@@ -161,53 +193,88 @@ class Sidebar {
   #group(group) {
     const { heading, hint, sessions, fold } = group;
     const folded = this.#isFolded(group);
-    const name = fold ? this.#foldButton(fold, folded, sessions.length) : visible(heading);
+    const name = fold ? this.#foldButton(group, folded) : visible(heading);
+    const older = this.#olderOf(group);
     return el("section", { class: "session-group", "aria-label": visible(hint || heading) },
       el("h2", { class: "session-heading", title: visible(hint) || null }, name),
-      !folded && el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)));
+      !folded && el("ul", {}, sessions.map((facts) => this.#rows.get(facts.sessionId)?.element)),
+      older && this.#olderButton(older));
   }
 
   /**
-   * @param {string} fold
+   * @param {import("./groups.js").SessionGroup} group
    * @param {boolean} folded
-   * @param {number} count
    */
-  #foldButton(fold, folded, count) {
+  #foldButton(group, folded) {
+    const { heading, fold } = group;
     const turn = () => {
+      if (fold === null) return;
       if (folded) this.#unfolded.add(fold);
       else this.#unfolded.delete(fold);
+      this.#loadShown();
       this.#schedule();
     };
-    return el("button", { type: "button", class: "session-fold", "aria-expanded": String(!folded), dataset: { fold }, onclick: turn },
-      icon("chevron"), fold, el("span", { class: "session-count" }, String(count)));
+    const more = !this.#isSearching && this.app.lists.agent.hasMore ? "+" : "";
+    return el("button", { type: "button", class: "session-fold", "aria-expanded": String(!folded), dataset: { keep: `fold ${fold}` }, onclick: turn },
+      icon("chevron"), heading, el("span", { class: "session-count" }, `${this.#countOf(group)}${more}`));
+  }
+
+  // ── older sessions ────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * The list of a group that has more to load: the name of a fold, or a project.
+   *
+   * @param {import("./groups.js").SessionGroup} group
+   */
+  #olderOf(group) {
+    if (this.#isSearching || this.#isFolded(group)) return "";
+    if (group.fold) return this.app.lists.groups[group.fold].hasMore ? group.fold : "";
+    return this.by === "directory" && this.app.lists.projects.of(group.hint)?.hasMore ? group.hint : "";
   }
 
   /**
-   * @param {number} total
-   * @param {number} shown
+   * Whether there are older sessions, or projects, than those that are not folded.
+   *
+   * @param {import("./groups.js").SessionGroup[]} groups
    */
-  #drawFoot(total, shown) {
-    const searching = this.search.value.trim() !== "";
-    if (total === 0 && !this.listing.loading) fill(this.foot, el("p", { class: "sidebar-empty" }, this.#emptyWords()));
-    else if (shown === 0 && searching) fill(this.foot, el("p", { class: "sidebar-empty" }, "No title fits the search."));
-    else if (shown >= this.#limit) fill(this.foot, this.#moreButton(() => this.#showMore()));
-    else if (this.listing.hasMore) fill(this.foot, this.#moreButton(() => this.#load(() => this.listing.more())));
+  #older(groups) {
+    const { agent, found, groups: lists, projects } = this.app.lists;
+    if (this.#isSearching) return groups.length > 0 && Boolean(found?.hasMore);
+    return agent.hasMore || (this.by === "directory" ? projects.hasMore : lists.sessions.hasMore);
+  }
+
+  /** @param {string} of */
+  #listOf(of) {
+    const { found, groups, projects } = this.app.lists;
+    if (of === "runs" || of === "archived") return groups[of];
+    if (of !== "sessions") return projects.of(of) ?? projects;
+    if (this.#isSearching && found) return found;
+    return this.by === "directory" ? projects : groups.sessions;
+  }
+
+  /** @param {string} of */
+  #olderButton(of) {
+    const words = of === "sessions" && this.by === "directory" && !this.#isSearching ? "Show older projects" : "Show older sessions";
+    const load = () => this.#load(() => this.app.lists.older(this.#listOf(of)));
+    return el("button", { type: "button", class: "button sidebar-more", dataset: { keep: `older ${of}` }, onclick: load }, words);
+  }
+
+  /** @param {number} groups */
+  #drawFoot(groups) {
+    const { lists } = this.app;
+    if (lists.isEmpty && !lists.agent.isLoading) fill(this.foot, el("p", { class: "sidebar-empty" }, this.#emptyWords()));
+    else if (groups === 0 && this.#isSearching) fill(this.foot, el("p", { class: "sidebar-empty", role: "status" }, this.#nothingWords()));
     else fill(this.foot);
+  }
+
+  #nothingWords() {
+    const { found } = this.app.lists;
+    return this.#searching || found?.isLoading ? "Searching …" : "No title fits the search.";
   }
 
   #emptyWords() {
     if (!this.app.connection.isOpen) return "";
     return this.app.readOnly ? "There are no sessions yet." : "No sessions yet. Start one, or just write a message.";
-  }
-
-  /** @param {() => void} onclick */
-  #moreButton(onclick) {
-    return el("button", { type: "button", class: "button sidebar-more", onclick }, "Show older sessions");
-  }
-
-  #showMore() {
-    this.#limit += SHOWN_AT_ONCE;
-    this.#schedule();
   }
 
   /** @param {bridge.SessionFacts[]} shown */
@@ -221,15 +288,21 @@ class Sidebar {
     }
   }
 
+  /** What fits among the sessions that are here is shown at once, the others when the bridge has found them. */
   #searched() {
-    this.#limit = SHOWN_AT_ONCE;
     this.found.search(this.search.value);
+    clearTimeout(this.#searching);
+    this.#searching = setTimeout(() => {
+      this.#searching = 0;
+      this.#load(() => this.app.lists.search(this.search.value));
+    }, SEARCH_PAUSE_MS);
     this.#schedule();
   }
 
   #regroup() {
     this.by = this.grouping.value;
     localStorage.setItem(GROUPING_KEY, this.by);
+    this.#loadShown();
     this.#schedule();
   }
 
@@ -347,21 +420,4 @@ class Sidebar {
     const facts = this.app.state.sessions.get(id);
     if (facts && (await confirmDelete(this.app, facts))) this.search.focus();
   }
-}
-
-/**
- * The first `limit` sessions of all groups.
- *
- * @param {import("./groups.js").SessionGroup[]} groups
- * @param {number} limit
- */
-function cut(groups, limit) {
-  let left = limit;
-  const kept = [];
-  for (const group of groups) {
-    if (left <= 0) break;
-    kept.push({ ...group, sessions: group.sessions.slice(0, left) });
-    left -= group.sessions.length;
-  }
-  return kept;
 }

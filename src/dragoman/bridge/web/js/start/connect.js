@@ -6,7 +6,7 @@
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { field } from "../sidebar/dialog.js";
-import { cleanText, oneLine } from "../text/safe.js";
+import { cleanText, oneLine, visible } from "../text/safe.js";
 
 const COMPATIBLE = "compatible";
 const OLLAMA = "ollama";
@@ -87,6 +87,7 @@ class ConnectDialog {
     if (!methods) return;
     try {
       const offers = await this.#app.connection.request(methods.offers, {});
+      const chosen = this.#provider.value;
       this.#providers = offers.providers;
       fill(
         this.#provider,
@@ -94,6 +95,7 @@ class ConnectDialog {
         el("option", { value: COMPATIBLE }, "OpenAI-compatible server"),
         el("option", { value: OLLAMA }, "Ollama at another address"),
       );
+      if (chosen) this.#provider.value = chosen;
       this.#drawForm();
       this.#drawOffers(offers);
     } catch (error) {
@@ -109,8 +111,40 @@ class ConnectDialog {
     this.#keyField.hidden = chosen === OLLAMA;
     this.#model.value = provider?.model ?? "";
     this.#key.placeholder = provider?.variable ? `the one in ${provider.variable}` : provider?.kept ? "the one that is kept" : "";
-    this.#say(provider?.problem ? "bad" : "", provider?.problem ? sentence(provider.problem) : "");
-    this.#submit.disabled = Boolean(provider?.problem);
+    // A server by its address is asked by the library of OpenAI.
+    const needed = isServer ? this.#providers.find(({ id }) => id === "openai") : provider;
+    this.#submit.disabled = Boolean(needed?.problem);
+    if (needed?.install) this.#drawInstall(isServer ? "A server by its address" : needed.title, needed.install, needed.restarts);
+    else this.#say("bad", sentence(needed?.problem));
+  }
+
+  /**
+   * How a library is installed that a choice needs.
+   *
+   * @param {string} title
+   * @param {string} command
+   * @param {boolean} restarts
+   */
+  #drawInstall(title, command, restarts = false) {
+    const copy = iconButton("copy", "Copy the command", () => this.#copy(command));
+    const again = el("button", { type: "button", class: "button", onclick: () => this.#look() }, icon("refresh"), "Look again");
+    const after = restarts ? "That starts dragoman anew, with the library." : "Nothing has to be restarted: look again afterwards.";
+    fill(
+      this.#result,
+      el("p", {}, `${oneLine(title)} needs a library that is not installed yet. In a terminal on the bridge's machine:`),
+      el("div", { class: "connect-command" }, el("code", { tabindex: "0" }, visible(command)), copy),
+      el("div", { class: "connect-after" }, el("span", {}, after), !restarts && again),
+    );
+  }
+
+  /** @param {string} command */
+  async #copy(command) {
+    try {
+      await navigator.clipboard.writeText(command);
+      this.#app.toast("The command is copied.", "info");
+    } catch {
+      this.#app.toast("The browser does not let the page copy. Mark the command and copy it yourself.", "error");
+    }
   }
 
   /** @returns {bridge.ModelWish} */

@@ -1,11 +1,12 @@
 /**
  * What an agent tells about an empty conversation: the model that answers, and prompts to try in the directory. Only
- * an agent that names the requests for it in its capabilities is asked; others get prompts that suit any of them.
+ * an agent that names the requests for it in its capabilities is asked: of others nothing is known, and none is said.
  */
 
 const KEY = "dragoman/start";
 const MOST_KNOWN = 50;
 
+// For our own agent, when it cannot say what suits the directory.
 const ANYWHERE = [
   "What is in this directory?",
   "Explain what this project does.",
@@ -43,10 +44,21 @@ export class Introductions {
    * @returns {bridge.Introduction | null}
    */
   find(cwd, session) {
-    if (!this.methods) return { model: "", isLanguageModel: true, words: "", prompts: ANYWHERE, takes: [] };
+    if (!this.methods) return null;
     const key = JSON.stringify([this.#app.agentName, cwd, session?.id, modelOf(session)]);
     if (!this.#known.has(key)) this.#ask(key, this.methods, cwd, session);
     return this.#known.get(key) ?? null;
+  }
+
+  /** Open the dialog that connects a model. */
+  async openConnect() {
+    try {
+      const { openConnect } = await import("./connect.js");
+      openConnect(this.#app);
+    } catch (error) {
+      console.error(error);
+      this.#app.toast("The dialog could not be loaded. Reload the page to try again.", "error");
+    }
   }
 
   /** Ask anew, because a model was connected. */

@@ -1,8 +1,11 @@
-/** The empty conversation: what this is, who answers, and what to try. */
+/** The empty conversation: what this is, who answers, and what to try. What an agent is comes from the agent itself. */
 
 import { el, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
+
+// The id of the method of an agent that needs no login; the protocol has no other way to say so.
+const NO_LOGIN = "none";
 
 /**
  * @param {page.App} app
@@ -13,7 +16,7 @@ import { cleanText, oneLine, visible } from "../text/safe.js";
 export function welcome(app, cwd, session) {
   if (app.readOnly) return { key: "reading", make: reading };
   const told = app.introductions.find(cwd, session);
-  const methods = app.introductions.methods ? [] : (app.initialized?.authMethods ?? []);
+  const methods = app.introductions.methods ? [] : (app.initialized?.authMethods ?? []).filter(({ id }) => id !== NO_LOGIN);
   const key = JSON.stringify(["welcome", app.agentName, cwd, told, told?.error && explain(told.error), methods]);
   return { key, make: () => face(app, cwd, told, methods) };
 }
@@ -45,7 +48,7 @@ function face(app, cwd, told, methods) {
     el(
       "p",
       {},
-      `${name} is an agent: it reads and changes files and runs commands in `,
+      `${name} ${app.introductions.methods ? "is an agent: it reads and changes files and runs commands" : "works"} in `,
       el("code", { class: "start-where" }, visible(cwd)),
       ". You see each step here, and answer what it asks.",
     ),
@@ -64,13 +67,9 @@ function face(app, cwd, told, methods) {
  */
 function answering(app, { words, isLanguageModel, error }) {
   if (!app.introductions.methods) return null;
-  const connect = async () => {
-    const { openConnect } = await import("./connect.js");
-    openConnect(app);
-  };
   const button = el(
     "button",
-    { type: "button", class: isLanguageModel ? "button" : "button button-primary", onclick: connect },
+    { type: "button", class: isLanguageModel ? "button" : "button button-primary", onclick: () => app.introductions.openConnect() },
     icon("plug"),
     isLanguageModel && !error ? "Change the model" : "Connect a model",
   );

@@ -5,6 +5,8 @@
  * and attributes that are not on these lists do not reach the document.
  */
 
+import { trustMarkup } from "../page/trusted.js";
+
 const TAGS = new Set(
   `a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul`.split(
     /\s+/,
@@ -14,10 +16,6 @@ const TAGS = new Set(
 const ATTRIBUTES = { a: ["href", "title"], div: ["data-language"], ol: ["start"] };
 const CLASS = /^[\w-]{1,40}$/;
 
-/** @type {any} */
-const trustedTypes = Reflect.get(globalThis, "trustedTypes");
-const policy = trustedTypes?.createPolicy("dragoman", { createHTML: (/** @type {string} */ html) => html });
-
 /**
  * The nodes of rendered markdown, as a fragment.
  *
@@ -25,7 +23,7 @@ const policy = trustedTypes?.createPolicy("dragoman", { createHTML: (/** @type {
  */
 export function renderedNodes(html) {
   const template = document.createElement("template");
-  template.innerHTML = policy ? policy.createHTML(html) : html;
+  template.innerHTML = trustMarkup(html);
   for (const element of template.content.querySelectorAll("*")) keepOrDrop(element);
   return template.content;
 }

@@ -27,6 +27,7 @@ export function appearanceButton() {
     const [drawing, label] = FACES[theme];
     button.setAttribute("aria-label", label);
     button.title = label;
+    button.dataset.icon = drawing;
     fill(button, icon(drawing));
   };
   apply();

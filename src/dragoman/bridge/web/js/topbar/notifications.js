@@ -1,12 +1,17 @@
 /**
  * Notifications of the browser while the page is hidden: a question waits, or a turn has ended. A person asks for them
  * by a click; the choice is kept in this browser.
+ *
+ * They are shown through a service worker, because browsers of phones know no other way. Where there is none, the page
+ * shows them itself.
  */
 
 import { fill, icon, iconButton } from "../page/dom.js";
+import { workerAddress } from "../page/trusted.js";
 import { oneLine } from "../text/safe.js";
 
 const KEPT = "dragoman.notifications";
+const START_TIMEOUT_MS = 10_000;
 
 /** @typedef {{ pending: number, running: boolean }} Seen */
 
@@ -16,14 +21,17 @@ export class Notifications {
   /** @type {Map<string, Seen>} */
   #seen = new Map();
   #button;
+  /** @type {Promise<ServiceWorkerRegistration | null>} */
+  #worker = Promise.resolve(null);
 
   /** @param {page.App} app */
   constructor(app) {
     this.#app = app;
     this.#button = iconButton("bell", "", () => this.#toggle(), { class: "notifications-button", "aria-pressed": "false" });
-    // Browsers offer them to pages that were loaded safely: from this machine, or over HTTPS.
-    this.#button.hidden = !("Notification" in globalThis) || !isSecureContext;
+    app.state.addEventListener("news", () => this.#meet());
     app.state.addEventListener("sessions", () => this.#look());
+    if (this.#isOn) this.#worker = startWorker();
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#clicked(data));
     this.#draw();
   }
 
@@ -32,27 +40,48 @@ export class Notifications {
   }
 
   get #isOn() {
-    return localStorage.getItem(KEPT) === "on" && Notification.permission === "granted";
+    return obstacle() === null && localStorage.getItem(KEPT) === "on" && Notification.permission === "granted";
   }
 
   async #toggle() {
-    if (this.#isOn) localStorage.removeItem(KEPT);
-    else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(KEPT, "on");
+    const problem = obstacle();
+    if (problem !== null) this.#app.toast(problem, "info");
+    else if (this.#isOn) await this.#turnOff();
+    else if ((await Notification.requestPermission()) === "granted") await this.#turnOn();
     else this.#app.toast("The browser does not allow notifications of this page. Its settings for this address can.", "error");
     this.#draw();
-    if (this.#isOn) this.#app.toast("While this page is hidden, the browser tells you when a question waits or a turn has ended.", "info");
+  }
+
+  async #turnOn() {
+    localStorage.setItem(KEPT, "on");
+    this.#worker = startWorker();
+    await this.#worker;
+    this.#app.toast("While this page is hidden, the browser tells you when a question waits or a turn has ended.", "info");
+  }
+
+  async #turnOff() {
+    localStorage.removeItem(KEPT);
+    const worker = await this.#worker;
+    this.#worker = Promise.resolve(null);
+    await worker?.unregister();
   }
 
   #draw() {
-    if (this.#button.hidden) return;
-    const label = this.#isOn ? "Notifications: on" : "Notifications: off";
-    fill(this.#button, icon(this.#isOn ? "bell" : "bell_off"));
+    const label = obstacle() !== null ? "Notifications: not possible here" : this.#isOn ? "Notifications: on" : "Notifications: off";
+    this.#button.dataset.icon = this.#isOn ? "bell" : "bell_off";
+    fill(this.#button, icon(this.#button.dataset.icon));
     this.#button.setAttribute("aria-pressed", String(this.#isOn));
     this.#button.setAttribute("aria-label", label);
     this.#button.title = label;
   }
 
-  /** Compare the sessions with how they were; a session that is new here has no news. */
+  /** A session that is told of because it changed, and was not in the list so far, had nothing to tell before. */
+  #meet() {
+    const id = this.#app.state.news?.sessionId;
+    if (id !== undefined && !this.#seen.has(id)) this.#seen.set(id, { pending: 0, running: false });
+  }
+
+  /** Compare the sessions with how they were; a session that is new in the list has no news. */
   #look() {
     for (const facts of this.#app.state.sessions.values()) {
       const was = this.#seen.get(facts.sessionId);
@@ -68,20 +97,84 @@ export class Notifications {
    * @param {bridge.SessionFacts} facts
    * @param {string} words
    */
-  #tell({ sessionId, title }, words) {
-    if (document.visibilityState !== "hidden" || this.#button.hidden || !this.#isOn) return;
+  async #tell({ sessionId, title }, words) {
+    if (document.visibilityState !== "hidden" || !this.#isOn) return;
+    const place = { agent: this.#app.agentName, session: sessionId };
+    // One for each session: the next takes the place of the last, also that of another window.
+    const options = { body: oneLine(title ?? ""), tag: `dragoman-${sessionId}`, icon: new URL("./static/icon.svg", document.baseURI).href, data: place };
     try {
-      // One for each session: the next takes the place of the last, also that of another window.
-      const shown = new Notification(words, { body: oneLine(title ?? ""), tag: `dragoman-${sessionId}`, icon: "./static/icon.svg" });
-      shown.onclick = () => {
-        window.focus();
-        shown.close();
-        this.#app.openSession(sessionId).catch(() => {});
-      };
-    } catch {
-      // Some browsers of phones have notifications for installed pages only, and say so by an error here.
+      const worker = await this.#worker;
+      if (worker) await worker.showNotification(words, options);
+      else this.#showHere(words, options);
+    } catch (error) {
+      console.warn("a notification was not shown:", error);
       localStorage.removeItem(KEPT);
       this.#draw();
     }
   }
+
+  /**
+   * @param {string} words
+   * @param {NotificationOptions} options
+   */
+  #showHere(words, options) {
+    const shown = new Notification(words, options);
+    shown.onclick = () => {
+      window.focus();
+      shown.close();
+      this.#clicked({ open: options.data });
+    };
+  }
+
+  /**
+   * Somebody clicked on a notification, maybe one of an agent that this window does not show.
+   *
+   * @param {any} message
+   */
+  #clicked(message) {
+    const { agent = null, session } = message?.open ?? {};
+    if (typeof session !== "string") return;
+    if (agent !== this.#app.agentName) location.hash = [agent ?? "", session].map(encodeURIComponent).join("/");
+    else {
+      this.#app.show("conversation");
+      this.#app.openSession(session).catch(() => {});
+    }
+  }
+}
+
+/** Why there are no notifications here, in words; null if there can be some. */
+function obstacle() {
+  if (!isSecureContext)
+    return `Browsers give notifications only to pages that came over HTTPS, or from this machine. This page came over plain HTTP from ${location.hostname}.`;
+  return "Notification" in globalThis ? null : "This browser has no notifications for pages in its tabs.";
+}
+
+/** The registration of our service worker, once it is at work; null where browsers have none, or do not let us. */
+async function startWorker() {
+  if (!navigator.serviceWorker) return null;
+  try {
+    const registration = await navigator.serviceWorker.register(workerAddress());
+    await activated(registration);
+    return registration;
+  } catch (error) {
+    console.warn("the service worker for notifications was not started:", error);
+    return null;
+  }
+}
+
+/**
+ * @param {ServiceWorkerRegistration} registration
+ * @returns {Promise<void>}
+ */
+function activated(registration) {
+  const worker = registration.active ?? registration.waiting ?? registration.installing;
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (worker?.state === "activated") resolve();
+      else if (!worker || worker.state === "redundant") reject(new Error("it was given up"));
+    };
+    worker?.addEventListener("statechange", look);
+    setTimeout(() => reject(new Error("it does not start")), START_TIMEOUT_MS);
+    look();
+  });
 }

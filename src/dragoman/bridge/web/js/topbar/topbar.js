@@ -2,6 +2,7 @@
 
 import { appearanceButton } from "./appearance.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
+import { openMenu } from "../sidebar/menu.js";
 import { Notifications } from "./notifications.js";
 import { Servers } from "./servers.js";
 import { oneLine, visible } from "../text/safe.js";
@@ -29,7 +30,7 @@ export class Topbar {
       "wire",
       "Wire inspector",
       () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
-      { "aria-pressed": "false" },
+      { "aria-pressed": "false", dataset: { icon: "wire" } },
     );
     this.#review = iconButton(
       "changes",
@@ -37,7 +38,8 @@ export class Topbar {
       () => app.show(app.state.view === "review" ? "conversation" : "review"),
       { "aria-pressed": "false" },
     );
-    right.append(this.#review, this.#inspector, new Notifications(app).element, appearanceButton(), iconButton("help", "Keys", showHelp, { class: "keys-button" }));
+    const folded = [this.#inspector, new Notifications(app).element, appearanceButton()];
+    right.append(this.#review, ...folded, iconButton("help", "Keys", showHelp, { class: "keys-button" }), moreButton(folded));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
     for (const name of ["session", "connection", "view", "agent", "auth"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();
@@ -71,6 +73,21 @@ export class Topbar {
       el("span", { class: "topbar-words" }, words),
     );
   }
+}
+
+/**
+ * A menu in the place of buttons for which a phone has no room.
+ *
+ * @param {HTMLElement[]} buttons
+ */
+function moreButton(buttons) {
+  for (const button of buttons) button.classList.add("topbar-folded");
+  const items = () =>
+    buttons
+      .filter((button) => !button.hidden)
+      .map((button) => ({ icon: button.dataset.icon ?? "", words: button.getAttribute("aria-label") ?? "", run: () => button.click() }));
+  const more = iconButton("more", "More", () => openMenu(more, items(), "More"), { class: "topbar-more", "aria-haspopup": "menu", "aria-expanded": "false" });
+  return more;
 }
 
 /**

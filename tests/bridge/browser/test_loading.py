@@ -1,0 +1,84 @@
+"""Files of the page that do not arrive: it is never blank, and says what to do."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.bridge.browser.axe import barriers
+from tests.bridge.browser.pages import composer, say, session_path, shoot
+from tests.waiting import until
+
+MODULE, STYLES, SIDEBAR = "**/js/text/safe.js", "**/css/layout.css", "**/js/sidebar/sidebar.js"
+BROKEN = "net::ERR_CONNECTION_RESET|Failed to fetch dynamically imported module"
+
+
+class Requests:
+    """Requests for one file, the first of which fail as in a change of the network, or hang."""
+
+    def __init__(self, failing, *, hang=False):
+        self.count = 0
+        self._failing = failing
+        self._hang = hang
+
+    async def __call__(self, route):
+        self.count += 1
+        if self.count > self._failing:
+            await route.continue_()
+        elif not self._hang:
+            await route.abort("connectionreset")
+
+
+async def reload_without(page, file, *, times, hang=False):
+    page.visitor.faults.allow(BROKEN)
+    requests = Requests(times, hang=hang)
+    await page.route(file, requests)
+    await page.reload(wait_until="commit")
+    return requests
+
+
+def failure(page):
+    return page.locator(".loading-failed")
+
+
+@pytest.mark.parametrize("file", [MODULE, STYLES])
+async def test_a_file_that_fails_once_is_asked_for_again_by_itself(page, file):
+    requests = await reload_without(page, file, times=1)
+    await until(lambda: requests.count >= 2)
+    await expect(composer(page)).to_be_visible()
+    await expect(failure(page)).to_have_count(0)
+    assert await page.evaluate("sessionStorage.length") == 0, "the next failure is not tried again"
+
+
+async def test_a_file_that_fails_for_good_is_told_and_a_click_reloads(page, agent):
+    await say(page, "Hello")
+    (await agent.next_turn()).end()
+    path = await session_path(page)
+    requests = await reload_without(page, MODULE, times=2)
+    await expect(failure(page)).to_be_visible()
+    await expect(page.get_by_role("heading", name="Part of this page did not arrive")).to_be_visible()
+    await expect(page.get_by_text("Loading…")).to_be_hidden()
+    assert requests.count == 2, "it reloaded by itself more or less than once"
+    assert await barriers(page) == []
+    await shoot(page, "loading_failed")
+    await page.get_by_role("button", name="Reload").click()
+    await expect(composer(page)).to_be_visible()
+    assert page.url.endswith(path), "the session is no longer named"
+
+
+async def test_a_file_that_hangs_is_told_after_a_while(page):
+    await reload_without(page, MODULE, times=1, hang=True)
+    await expect(page.get_by_text("Loading…")).to_be_visible()
+    await expect(failure(page)).to_be_hidden()
+    await shoot(page, "loading")
+    await page.evaluate("for (const animation of document.getAnimations()) animation.finish()")
+    await expect(failure(page)).to_be_visible()
+    await page.get_by_role("button", name="Reload").click()
+    await expect(composer(page)).to_be_visible()
+
+
+async def test_without_its_list_of_sessions_the_page_says_so_and_the_conversation_goes_on(page):
+    await reload_without(page, SIDEBAR, times=1)
+    await expect(composer(page)).to_be_visible()
+    await expect(page.locator("#sidebar")).to_contain_text("The list of sessions could not be loaded.")
+    await shoot(page, "loading_sidebar")
+    await page.locator("#sidebar").get_by_role("button", name="Reload").click()
+    await expect(page.get_by_role("button", name="New session")).to_be_visible()

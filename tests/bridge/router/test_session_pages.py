@@ -1,0 +1,184 @@
+"""The lists of the page: a part at a time, in an order that holds, and true of the sessions that are not shown yet."""
+
+from itertools import chain
+
+import pytest
+
+from dragoman.store import PAGE_SESSIONS
+from tests.bridge.earlier_sessions import write_sessions
+from tests.bridge.viewers import OPTIONS, RESUMING, agent, join, serve
+
+INVALID_PARAMS = -32602
+
+
+async def ask(viewer, **params):
+    return (await viewer.ask("_dragoman/sessions", params))["result"]
+
+
+async def walk(viewer, **params):
+    """Give the ids of all pages of a list."""
+    pages, cursor = [], {}
+    while True:
+        answer = await ask(viewer, **params, **cursor)
+        pages.append(ids(answer))
+        if "nextCursor" not in answer:
+            return pages
+        cursor = {"cursor": answer["nextCursor"]}
+
+
+def ids(answer):
+    return [each["sessionId"] for each in answer["sessions"]]
+
+
+def agent_with(tmp_path, *sessions):
+    """An agent that still has some sessions of the earlier run."""
+    store = tmp_path / "agent"
+    store.mkdir()
+    for each in sessions:
+        (store / each).touch()
+    return agent(store=str(store), capabilities=RESUMING)
+
+
+async def test_sessions_come_in_pages_the_latest_first_and_each_once(tmp_path):
+    written = write_sessions(tmp_path, "one", 2 * PAGE_SESSIONS + 50)
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        pages = await walk(one)
+        assert [len(page) for page in pages] == [PAGE_SESSIONS, PAGE_SESSIONS, 50]
+        assert list(chain(*pages)) == written
+        assert ids(await ask(one, limit=1_000)) == written
+        fresh = await one.new()
+        assert ids(await ask(one, limit=2)) == [fresh, written[0]]
+
+
+async def test_a_cursor_holds_when_sessions_come_go_and_move_up(tmp_path):
+    written = write_sessions(tmp_path, "one", 30)
+    async with serve(tmp_path, agent_with(tmp_path, written[20])) as served:
+        one = await join(served, extensions=True)
+        first = await ask(one, limit=10)
+        await one.prompt(await one.new(), {"say": "a new one"})
+        await one.ask("session/delete", {"sessionId": written[9]})  # the one that the cursor names
+        await one.ask("session/delete", {"sessionId": written[12]})
+        await one.load(written[20])
+        await one.prompt(written[20], {"say": "it moves up"})
+        rest = await ask(one, cursor=first["nextCursor"])
+        assert ids(rest) == [each for each in written[10:] if each not in (written[12], written[20])]
+
+
+async def test_groups_are_lists_of_their_own_and_follow_the_labels(tmp_path):
+    labels = {number: {"archived": True} for number in range(20)} | {
+        21: {"origin": "run"},
+        22: {"parent": "earlier-23"},
+    }
+    written = write_sessions(tmp_path, "one", 25, labels=labels)
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        found = await ask(one, groups=["sessions"])
+        assert ids(found) == [written[20], written[23], written[24]]
+        assert found["counts"] == {"sessions": 3, "runs": 1, "archived": 20}
+        assert ids(await ask(one, groups=["runs"])) == [written[21]]
+        assert list(chain(*await walk(one, groups=["archived"], limit=8))) == written[:20]
+        assert written[22] not in ids(await ask(one))
+        await one.ask("session/archive", {"sessionId": written[24]})
+        await one.ask("session/unarchive", {"sessionId": written[5]})
+        found = await ask(one, groups=["sessions"])
+        assert ids(found) == [written[5], written[20], written[23]]
+        assert found["counts"] == {"sessions": 3, "runs": 1, "archived": 20}
+        listed = (await one.ask("session/list", {"archived": "only"}))["result"]["sessions"]
+        assert [each["sessionId"] for each in listed] == [*written[:5], *written[6:20], written[24]]
+
+
+async def test_titles_and_projects_are_searched_in_all_sessions(tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.bridge.router.session_pages._SEARCHED_AT_ONCE", 7)
+    labels = {290: {"title": "The Yellow plan"}, 291: {"title": "yellow, archived", "archived": True}}
+    written = write_sessions(tmp_path, "one", 300, projects=2, labels=labels)
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        assert ids(await ask(one, search="yellow")) == written[290:292]
+        assert ids(await ask(one, search="plan YELLOW")) == [written[290]]
+        assert ids(await ask(one, search="part project-1 299")) == [written[299]]
+        assert ids(await ask(one, search="earlier")) == []  # neither in ids nor in the other parts of paths
+        assert list(chain(*await walk(one, search="project-0", limit=40))) == [
+            each for number, each in enumerate(written) if number % 2 == 0
+        ]
+        fresh = await one.new()
+        await one.ask("session/set_title", {"sessionId": fresh, "title": "Yellow too"})
+        assert ids(await ask(one, search="yellow", limit=1)) == [fresh]
+
+
+async def test_projects_come_with_their_latest_sessions_and_lead_on(tmp_path):
+    labels = {0: {"archived": True}}
+    written = write_sessions(tmp_path, "one", 130, projects=40, labels=labels)
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        first = (await one.ask("_dragoman/projects"))["result"]
+        assert [each["cwd"] for each in first["projects"]] == [f"/earlier/project-{number}" for number in range(1, 31)]
+        assert ids(first["projects"][0]) == [written[1], written[41], written[81], written[121]]
+        rest = (await one.ask("_dragoman/projects", {"cursor": first["nextCursor"]}))["result"]
+        # Its latest session is archived, so it stands where the next one is.
+        assert [each["cwd"] for each in rest["projects"]] == [
+            f"/earlier/project-{number}" for number in (*range(31, 40), 0)
+        ]
+        assert "nextCursor" not in rest
+    write_sessions(tmp_path / "other", "one", 12)
+    async with serve(tmp_path / "other") as served:
+        one = await join(served, extensions=True)
+        [project] = (await one.ask("_dragoman/projects"))["result"]["projects"]
+        more = await ask(one, groups=["sessions"], cwd=project["cwd"], cursor=project["nextCursor"])
+        assert len({*ids(project), *ids(more)}) == 12
+
+
+async def test_sessions_at_work_are_told_wherever_they_are_in_the_list(tmp_path):
+    written = write_sessions(tmp_path, "one", 40)
+    async with serve(tmp_path, agent_with(tmp_path, written[39])) as served:
+        one, two = await join(served, extensions=True), await join(served, extensions=True)
+        await one.load(written[39])
+        prompt = one.start_prompt(written[39], {"ask": OPTIONS})
+        asked = await one.asked()
+        told = await ask(two, limit=0)
+        assert ids({"sessions": told["busy"]}) == [written[39]]
+        assert told["sessions"] == []
+        one.choose(asked)
+        await one.answer(prompt)
+        assert (await ask(two, limit=0))["busy"] == []
+
+
+async def test_a_reader_of_one_session_learns_nothing_of_the_others(tmp_path):
+    written = write_sessions(tmp_path, "one", 5)
+    async with serve(tmp_path) as served:
+        reader = await join(served, only=written[3], read_only=True, extensions=True)
+        found = await ask(reader)
+        assert ids(found) == [written[3]]
+        assert found["counts"] == {"sessions": 1, "runs": 0, "archived": 0}
+        assert ids(await ask(reader, ids=written)) == [written[3]]
+        assert ids(await ask(reader, search="part")) == [written[3]]
+        [project] = (await reader.ask("_dragoman/projects"))["result"]["projects"]
+        assert ids(project) == [written[3]]
+
+
+@pytest.mark.parametrize(
+    ("params", "word"),
+    [
+        ({"cursor": "zzz"}, "cursor"),
+        ({"limit": 1_001}, "limit"),
+        ({"limit": -1}, "limit"),
+        ({"groups": ["all"]}, "groups"),
+        ({"search": "x" * 201}, "search"),
+        ({"ids": ["x"] * 101}, "ids"),
+    ],
+)
+async def test_a_wrong_request_is_refused_with_what_is_wrong_in_it(tmp_path, params, word):
+    async with serve(tmp_path) as served:
+        error = (await (await join(served, extensions=True)).ask("_dragoman/sessions", params))["error"]
+        assert error["code"] == INVALID_PARAMS
+        assert word in str(error)
+
+
+async def test_a_cursor_of_another_list_is_refused(tmp_path):
+    write_sessions(tmp_path, "one", 5)
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        cursor = (await ask(one, limit=2, groups=["sessions"]))["nextCursor"]
+        for other in ({}, {"groups": ["runs"]}, {"groups": ["sessions"], "search": "part"}):
+            assert "error" in await one.ask("_dragoman/sessions", {**other, "cursor": cursor})
+        assert "error" in await one.ask("_dragoman/projects", {"cursor": cursor})
