@@ -31,9 +31,9 @@ The exceptions of a single package are in its modules; a parent other than Drago
     assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable(PrivateFileUnusable), MissingVariable,
               NotConnected, PreferencesUnusable(PrivateFileUnusable), ProfileError, ServerUnusable, TrustFailed,
               UnclearCommand, YamlError
-    bridge    AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem), BridgeProblem, CannotListen,
-              ClientGone, HttpError, TokenUnusable(PrivateFileUnusable), TooManyShares, TooManyViewers(BridgeProblem),
-              WrongTransition
+    bridge    AccessUnavailable, AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem),
+              BridgeProblem, CannotListen, ClientGone, HttpError, NodeGone, TokenUnusable(PrivateFileUnusable),
+              TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
     check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
               DownloadFailed, InstallFailed, KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused),

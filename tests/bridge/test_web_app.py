@@ -25,7 +25,7 @@ def make(tmp_path, port, prefix="", **options):
 
 async def answer_at(url, token):
     async with asyncio.timeout(50), connect_url(url, token=token) as agent:
-        return await (await agent.new_session("/")).ask("go")
+        return await (await agent.new_session("/")).ask("Who are you?")
 
 
 async def test_it_is_mounted_in_fastapi_under_a_prefix(tmp_path):
@@ -122,22 +122,26 @@ async def test_the_program_of_the_docs_serves_our_own_agent(tmp_path, monkeypatc
         assert await answer_at(f"http://127.0.0.1:{port}/agents/acp", names["agents"].token)
 
 
-async def test_two_of_them_with_one_store_have_the_same_sessions(address, tmp_path):
+async def test_two_of_them_with_one_store_have_the_same_sessions_and_let_in_the_same_people(address, tmp_path):
     made = {}
 
     def mount(port):
-        made[port] = make(tmp_path / str(port), port, store=address)
+        made[port] = make(tmp_path / str(port), port, store=address, token="t" * 43)
         return made[port]
 
     async with on_another_server(mount, lifespan="on") as one, on_another_server(mount, lifespan="on") as two:
         async with asyncio.timeout(50), connect_url(f"http://127.0.0.1:{one}/acp", token=made[one].token) as agent:
             session = await agent.new_session("/")
-            assert await session.ask("go") == "Hello from the bridge."
+            assert await session.ask("Who are you?") == "Hello from the bridge."
         async with asyncio.timeout(50), connect_url(f"http://127.0.0.1:{two}/acp", token=made[two].token) as agent:
             listed = []
             while not listed:  # a node that has just come is told of it a little later
                 listed = [each.session_id async for each in agent.list_sessions()]
         assert listed == [session.id]
+        async with httpx2.AsyncClient(headers={"authorization": f"Bearer {made[one].token}"}) as http:
+            link = (await http.post(f"http://127.0.0.1:{one}/link")).json()["path"]
+            opened = [(await http.get(f"http://127.0.0.1:{port}/{link}")).status_code for port in (two, one)]
+        assert opened == [303, 401]
 
 
 def test_a_store_that_cannot_be_is_refused_in_words(tmp_path):

@@ -1,18 +1,23 @@
 """The bridge: several agents by name, each served to its own viewers."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from dragoman.bridge.figures import Figure
+from dragoman.bridge.guard.credentials import Token, hash_code, realm_of
+from dragoman.bridge.guard.shares import SHARES_FILE, Shares
+from dragoman.bridge.guard.stores import CredentialStores
 from dragoman.bridge.problem import BridgeBusy
-from dragoman.bridge.router import PendingLogin
+from dragoman.bridge.router import BroughtLogin, LinkedQuestion
 from dragoman.bridge.served_agent import ServedAgent
 from dragoman.bridge.settings import Settings
 from dragoman.errors import SessionBusy
 from dragoman.proc import Supervisor
+from dragoman.protocol.running_bridge import find_bridge
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.retention import find_policy
@@ -29,15 +34,17 @@ class Bridge:
     """
 
     def __init__(self, settings: Settings, *, disk: Disk | None = None) -> None:
+        """Raises BadStoreAddress, BadRetention; nothing is opened yet."""
         self.settings = settings
         self._disk = disk or Disk()
         self._agents: dict[str, ServedAgent] = {}
-        self._node: BridgeNode | None = None
+        self._node = None if settings.store is None else _make_node(settings, settings.store)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            self._node = node = await self._enter_home(stack)
+            await self._enter_home(stack)
+            node = self._node
             processes = await stack.enter_async_context(Supervisor())
             tasks = await asyncio.TaskGroup().__aenter__()
             # An error in the body is no failure of a task: it is raised as it is, not in a group.
@@ -54,20 +61,15 @@ class Bridge:
             self._stack = stack.pop_all()
         return self
 
-    async def _enter_home(self, stack: AsyncExitStack) -> "BridgeNode | None":
+    async def _enter_home(self, stack: AsyncExitStack) -> None:
         """Own the home, whose files are of one bridge; or join the other bridges of a database."""
-        if self.settings.store is None:
+        if self._node is None:
             lock = await asyncio.to_thread(lock_home, self._disk, self.settings.home)
             stack.callback(lock.release)
-            return None
-        from dragoman.bridge.nodes import BridgeNode  # with a store only: it needs psycopg
-
-        names = [spec.name for spec in self.settings.agents]
-        node = BridgeNode(self.settings.store, names, self.settings.lease_s, find_policy())
-        stack.push_async_callback(node.close)
-        await node.open()
+            return
+        stack.push_async_callback(self._node.close)
+        await self._node.open()
         await asyncio.to_thread(make_directories, self._disk, self.settings.home / "bridge")
-        return node
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -82,39 +84,37 @@ class Bridge:
     async def _close_agents(self) -> None:
         await asyncio.gather(*(agent.close() for agent in self._agents.values()))
 
-    def take_login(self, state: str) -> tuple[ServedAgent, PendingLogin] | None:
-        """Use up the state of a login that a browser comes back from, and give its agent; None if none waits for it."""
-        for agent in self._agents.values():
-            login = agent.router.logins.take(state)
-            if login is not None:
-                return agent, login
-        return None
+    async def bring_login(self, back: Mapping[str, str]) -> BroughtLogin | None:
+        """Give the agent, at whatever node, what a browser brought back from a login at an MCP server.
 
-    def show_question(self, code: str) -> dict[str, Any] | None:
-        """Describe the question that a link leads to, or how it was settled; None if the code is of no link."""
+        None if no login waits for it. Raises AccessUnavailable.
+        """
         for agent in self._agents.values():
-            links = agent.router.questions.links
-            if (link := links.find(code)) is not None:
-                return {"agent": agent.spec.title or agent.spec.name, **links.describe(link)}
-        return None
+            if (brought := await agent.bring_login(back)) is not None:
+                return brought
+        return None if self._node is None else await self._node.bring_login(back)
 
-    def answer_question(self, code: str, option_id: str) -> bool:
-        """Settle the question that a link leads to, if it still waits; false if the link does not offer the option."""
+    def credential_stores(self, token: Token) -> CredentialStores:
+        """Return the place of shares and codes of links: with other bridges that have this token, or here alone."""
+        if self._node is not None:
+            return self._node.access.stores(realm_of(token))
+        return CredentialStores(Shares(self.settings.home / "bridge" / SHARES_FILE))
+
+    async def open_question(self, code: str, option_id: str | None = None) -> LinkedQuestion | None:
+        """Give the question that a link leads to, at whatever node, after an option was chosen if one is given.
+
+        None if the code is of no link. Raises AccessUnavailable.
+        """
+        hash_ = hash_code(code)
         for agent in self._agents.values():
-            links = agent.router.questions.links
-            if (link := links.find(code)) is not None:
-                return links.answer(link, option_id)
-        return False
+            if (opened := agent.open_question(hash_, option_id)) is not None:
+                return opened
+        return None if self._node is None else await self._node.open_question(hash_, option_id)
 
     def end_share(self, share_id: str, reason: str) -> None:
         """Close the viewers that were let in by a share which is over."""
         for agent in self._agents.values():
             agent.end_share(share_id, reason)
-
-    @property
-    def has_other_nodes(self) -> bool:
-        """Whether other bridges share its database now."""
-        return self._node is not None and self._node.has_others
 
     def measure(self) -> list[Figure]:
         """Return the figures of all agents, for monitoring."""
@@ -123,6 +123,12 @@ class Bridge:
     def agent(self, name: str | None = None) -> ServedAgent | None:
         """Give an agent by its name, by default the first; None if there is none of that name."""
         return self._agents.get(self.settings.agents[0].name if name is None else name)
+
+
+def _make_node(settings: Settings, store: str) -> "BridgeNode":
+    from dragoman.bridge.nodes import BridgeNode  # with a store only: it needs psycopg
+
+    return BridgeNode(store, [spec.name for spec in settings.agents], settings.lease_s, find_policy())
 
 
 async def _cancel(tasks: "list[asyncio.Task[None]]") -> None:
@@ -137,4 +143,5 @@ def lock_home(disk: Disk, home: Path) -> Lock:
     try:
         return acquire(directory / "lock", str(directory))
     except SessionBusy as busy:
-        raise BridgeBusy(str(home), busy.pid, busy.host) from None
+        running = find_bridge(home)
+        raise BridgeBusy(str(home), busy.pid, busy.host, running.url if running else None) from None

@@ -23,13 +23,15 @@ class TooManyViewers(BridgeProblem):
 
 
 class BridgeBusy(BridgeProblem):
-    """Another bridge has the home: `pid` on `host`, if that could be read from its lock."""
+    """Another bridge has the home: `pid` on `host`, if that could be read from its lock, at `url` if it told it."""
 
-    def __init__(self, home: str, pid: int | None, host: str | None) -> None:
+    def __init__(self, home: str, pid: int | None, host: str | None, url: str | None = None) -> None:
         self.home = home
         self.pid = pid
         self.host = host
+        self.url = url
         holder = f"process {pid} on {host}" if pid is not None else "another process"
+        holder += f", at {url}" if url else ""
         super().__init__(f"{home} is in use by the bridge of {holder}; stop that, or use another DRAGOMAN_HOME")
 
 

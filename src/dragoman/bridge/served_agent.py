@@ -16,9 +16,18 @@ from dragoman.bridge.delivery import Delivery, FileJournalStore, TailBudget, Vie
 from dragoman.bridge.figures import Figure
 from dragoman.bridge.registry import Announcements, SessionLabels, SessionRegistry, SessionRestorer
 from dragoman.bridge.registry.state import SessionPhase
-from dragoman.bridge.router import AgentMessages, Ownership, PendingLogin, PendingLogins, Questions, Router
+from dragoman.bridge.router import (
+    AgentMessages,
+    BroughtLogin,
+    LinkedQuestion,
+    Ownership,
+    PendingLogins,
+    Questions,
+    Router,
+)
 from dragoman.bridge.settings import AgentSpec, Settings, ViewerLimits
 from dragoman.bridge.supervisor import AgentFailure, AgentProcess, AgentSupervisor, WireLog, start_agent
+from dragoman.errors import LogFailed
 from dragoman.proc import Supervisor
 from dragoman.store.disk import Disk
 
@@ -92,8 +101,8 @@ class ServedAgent:
         self.delivery = delivery = Delivery(spec.name, journals, viewer_limits, tasks.spawn)
         self.supervisor = supervisor = AgentSupervisor(agent_limits, start, tasks.spawn, self)
         self._announcements = announcements = Announcements(spec.name, delivery.viewers, supervisor)
-        questions = Questions(delivery, supervisor, Ownership(), agent_limits, node=None if node is None else node.name)
-        logins = PendingLogins(supervisor)
+        questions = Questions(delivery, supervisor, Ownership(), agent_limits, node)
+        logins = PendingLogins(supervisor, register=node, spawn=tasks.spawn)
         labels = SessionLabels(directory / "labels.json") if node is None else node.labels
         self.registry = registry = SessionRegistry(delivery, labels, announcements, questions)
         self._restorer = SessionRestorer(registry, supervisor, agent_limits.open_timeout_s)
@@ -125,8 +134,8 @@ class ServedAgent:
 
     async def start(self) -> None:
         """Look at the journals and labels of earlier runs; raises OSError."""
-        await self.delivery.journals.scan()
         await self.registry.labels.read()
+        await self.delivery.journals.scan()
         self._tasks.spawn(self._sweep_regularly())
 
     def begin_close(self) -> None:
@@ -147,9 +156,9 @@ class ServedAgent:
         if self._node is not None:
             await self._node.close()
 
-    async def bring_back(self, login: PendingLogin, back: Mapping[str, str]) -> bool:
-        """Give the agent what a browser brought back from a login; tells whether it has waited for it."""
-        return await self.router.logins.bring(login, back)
+    async def bring_login(self, back: Mapping[str, str]) -> BroughtLogin | None:
+        """Give the agent what a browser brought back from a login at an MCP server; None if no login here waits."""
+        return await self.router.logins.come_back(back)
 
     def open_viewer(self, access: ViewerAccess | None = None, *, address: str | None = None) -> Viewer:
         """Let a viewer in, which reaches the bridge at this address; raises TooManyViewers."""
@@ -160,7 +169,16 @@ class ServedAgent:
 
     def describe_session(self, session_id: str) -> dict[str, Any] | None:
         """Describe a session that lists show; None if there is none."""
-        return next((each for each in self.registry.describe() if each["sessionId"] == session_id), None)
+        listed = self.registry.lists.find(session_id)
+        return None if listed is None else self.registry.lists.describe(listed)
+
+    def open_question(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
+        """Give the question of a link that was made here, by the hash of its code, after the option was chosen."""
+        opened = self.router.questions.links.open(hash_, option_id)
+        if opened is None:
+            return None
+        described = {"agent": self.spec.title or self.spec.name, **opened.described}
+        return LinkedQuestion(described, opened.is_offered)
 
     def end_share(self, share_id: str, reason: str) -> None:
         """Close the viewers that were let in by a share which is over."""
@@ -228,9 +246,20 @@ class ServedAgent:
         """Tell whether a session is open here, or has a journal here."""
         return self.registry.knows(session_id)
 
+    async def has_session(self, session_id: str) -> bool:
+        """Tell whether a session is known here, or at another node; raises LogFailed."""
+        return self.knows_session(session_id) or (self._node is not None and await self._node.has_session(session_id))
+
     def could_open(self, session_id: str) -> bool:
-        """Tell whether a session is here, or might be at the agent."""
-        return self.registry.knows(session_id) or self.supervisor.support.can_reopen
+        """Tell whether a session is here, or might be at the agent or at another node."""
+        return self.registry.knows(session_id) or self.supervisor.support.can_reopen or self._node is not None
+
+    async def might_have_session(self, session_id: str) -> bool:
+        """Tell whether a session is known here, or at another node; one that cannot be looked for might be."""
+        try:
+            return await self.has_session(session_id)
+        except LogFailed:
+            return True  # a request about it is refused in words
 
     def is_part_of(self, session_id: str, of: str) -> bool:
         """Tell whether a session is a subagent of another one, at any depth."""
@@ -297,7 +326,14 @@ def _connect(node: "AgentNode", served: ServedAgent, announcements: Announcement
     from dragoman.bridge.nodes import AgentParts
 
     parts = AgentParts(
-        served.delivery, served.supervisor, served.registry, announcements, served.router, served, limits
+        served.delivery,
+        served.supervisor,
+        served.registry,
+        announcements,
+        served.router,
+        served,
+        limits,
+        served,
     )
     node.connect(parts)
     served.registry.on_added = node.session_added

@@ -107,7 +107,7 @@ def create_app(
     """
     # The front builds on this package: its import waits for the call.
     from dragoman.bridge.front.app import Application
-    from dragoman.bridge.guard import SHARES_FILE, Guard, Shares, Token, keep_token, make_policy
+    from dragoman.bridge.guard import Guard, Token, keep_token, make_policy
     from dragoman.bridge.guard.policy import LOOPBACK_NAMES, split_public_url
     from dragoman.store import find_address, read_lease
 
@@ -131,7 +131,7 @@ def create_app(
     )
     bridge = Bridge(settings)
     prefix = unquote(urlsplit(public_url).path).rstrip("/")
-    guard = Guard(policy, Shares(directory / "bridge" / SHARES_FILE))
+    guard = Guard(policy, bridge.credential_stores(secret))
     return BridgeApp(Application(bridge, guard, prefix=prefix), bridge, secret.reveal())
 
 

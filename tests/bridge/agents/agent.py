@@ -225,7 +225,8 @@ def handle(message):  # noqa: C901 -- a list of methods
         case "session/delete":
             if STORE is not None:
                 (STORE / message["params"]["sessionId"]).unlink(missing_ok=True)
-            write({"id": message["id"], "result": {}})
+            unknown = {"error": {"code": -32002, "message": "Resource not found"}}
+            write({"id": message["id"], **(unknown if SETTINGS.get("forgets") else {"result": {}})})
         case "authenticate":
             Path(SETTINGS["login"]).touch()
             write({"id": message["id"], "result": {}})

@@ -38,7 +38,7 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
         tiny_disk.free()
         for each in (session, fresh):
             assert (await one.prompt(each, {"say": "again"}))["result"]["stopReason"] == "end_turn"
-        await until(lambda: descriptors() == before)  # the sync after a turn closes its journal
+        await until(lambda: descriptors() <= before)  # the sync after a turn closes its journal
     async with serve(tiny_disk.path, spec) as served:
         two = await join(served)
         await two.load(session)

@@ -13,7 +13,7 @@ from dragoman.bridge import AgentSpec, Bridge, Settings
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from dragoman.bridge.front.server import Server, Tls
-from dragoman.bridge.guard import Guard, Token, make_policy, served_names
+from dragoman.bridge.guard import CredentialStores, Guard, Token, make_policy, served_names
 from tests.bridge.viewers import settings_of
 
 AGENT = Path(__file__).with_name("agent.py")
@@ -45,8 +45,8 @@ def make_settings(home: Path, **changes) -> Settings:
     return settings_of(**{"agents": (one, two), "home": home, "cwd": "/somewhere", **changes})
 
 
-def make_guard(port: int, **changes) -> Guard:
-    return Guard(make_policy(Token(TOKEN), names=served_names("127.0.0.1"), port=port, **changes))
+def make_guard(port: int, stores: CredentialStores | None = None, **changes) -> Guard:
+    return Guard(make_policy(Token(TOKEN), names=served_names("127.0.0.1"), port=port, **changes), stores)
 
 
 @asynccontextmanager
@@ -58,13 +58,15 @@ async def serving(
     stall_s: float = 30,
     tls: Tls | None = None,
     prefix: str = "",
+    public_url: str | None = None,
     **changes,
 ) -> AsyncIterator[Serving]:
     settings = make_settings(home, stall_s=stall_s, **changes)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     async with Bridge(settings) as bridge:
-        guard = make_guard(port, is_tls=tls is not None)
+        stores = bridge.credential_stores(Token(TOKEN))
+        guard = make_guard(port, stores, is_tls=tls is not None, public_url=public_url)
         app = Application(bridge, guard, limits=requests, prefix=prefix)
         async with Server(app, listening, limits=limits, tls=tls, stall_s=stall_s) as server:
             yield Serving(port, bridge, guard, app, server, "http" if tls is None else "https")

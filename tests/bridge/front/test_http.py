@@ -123,7 +123,7 @@ async def test_delete_ends_the_connection_and_its_streams(viewer):
         ),
         pytest.param(lambda v: v.http.delete("/acp"), 400, "Acp-Connection-Id", id="delete without id"),
         pytest.param(lambda v: v.http.put("/acp"), 405, "POST, GET, DELETE", id="method"),
-        pytest.param(lambda v: v.http.get("/acp/three"), 404, "/acp", id="no such agent"),
+        pytest.param(lambda v: v.http.get("/acp/three"), 404, "it has one, two", id="no such agent"),
     ],
 )
 async def test_what_cannot_be_served_is_refused_in_words(viewer, send, status, words):
@@ -195,10 +195,10 @@ async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
     one = served.bridge.agent().delivery.viewers.get(viewer.id)
     opening = {"sessionId": "a", "cwd": "/", "mcpServers": []}
     one.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": opening}).encode())
-    assert one.can_use("a")
+    assert one.knows("a")
     async with viewer.stream() as connection:
         assert "error" in await answer_to(1, connection)
-    assert not one.can_use("a")
+    assert not one.knows("a")
 
 
 async def test_initialize_as_a_notification_opens_no_connection(served, viewer):
@@ -232,9 +232,9 @@ async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgot
         one = served.bridge.agent().delivery.viewers.get(viewer.id)
         older, newer = one.session_stream("b", None), one.session_stream("b", None)
         assert older.ended
-        assert one.can_use("b")
+        assert one.knows("b")
         newer.end()
-        assert not one.can_use("b")
+        assert not one.knows("b")
 
 
 async def test_a_connection_belongs_to_one_agent_and_one_role(served, viewer):

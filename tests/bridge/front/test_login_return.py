@@ -15,14 +15,17 @@ from tests.bridge.front.serving import serving
 from tests.bridge.front.sockets import call, dial, open_session, order, until_answer
 
 STATE = "s" * 43
+LOGIN_AGENT = AgentSpec("one", (sys.executable, str(Path(__file__).with_name("login_agent.py"))))
 
 
 @asynccontextmanager
 async def asked_to_log_in(tmp_path, state=STATE, *, prefix="", **dialling):
     """Give a browser at a bridge whose agent waits for a login, and a function that gives what the agent has said."""
-    agent = AgentSpec("one", (sys.executable, str(Path(__file__).with_name("login_agent.py"))))
     path = f"{prefix}/acp"
-    async with serving(tmp_path, agents=(agent,), prefix=prefix) as served, dial(served, path, **dialling) as socket:
+    async with (
+        serving(tmp_path, agents=(LOGIN_AGENT,), prefix=prefix) as served,
+        dial(served, path, **dialling) as socket,
+    ):
         session = await open_session(socket)
         await socket.send(order(session, state=state))
         taken = await until_answer(socket, 2)
@@ -127,8 +130,7 @@ SESSION = _Session()
 
 
 async def test_the_agent_is_told_that_browsers_can_come_back(tmp_path):
-    agent = AgentSpec("one", (sys.executable, str(Path(__file__).with_name("login_agent.py"))))
-    async with serving(tmp_path, agents=(agent,)) as served, dial(served) as socket:
+    async with serving(tmp_path, agents=(LOGIN_AGENT,)) as served, dial(served) as socket:
         params = {"protocolVersion": 1, "clientCapabilities": {"_meta": {"dragoman/oauth": {"redirect": "mine"}}}}
         answer = await call(socket, id=0, method="initialize", params=params)
     told = answer["result"]["agentCapabilities"]["_meta"]["told"]["dragoman/oauth"]

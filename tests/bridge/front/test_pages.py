@@ -46,8 +46,12 @@ async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
         address = waiting.pop()
         answer = await http.get(address)
         assert answer.status_code == 200, address
-        for found in re.findall(r'(?:from|import\(|href=|src=)\s*"(\.[^"]+)"', answer.text):
-            named = urljoin(address, found)
+        # The service worker is named as the page sees it, everything else as the file does.
+        named_in = [urljoin("/", found) for found in re.findall(r'WORKER = "([^"]+)"', answer.text)]
+        named_in += [
+            urljoin(address, found) for found in re.findall(r'(?:from|import\(|href=|src=)\s*"(\.[^"]+)"', answer.text)
+        ]
+        for named in named_in:
             if named not in asked:
                 asked.add(named)
                 waiting.append(named)
@@ -86,7 +90,7 @@ async def test_a_file_that_changed_is_read_again(tmp_path):
 
 
 async def test_a_link_lets_one_browser_in_once(served, http):
-    code = served.guard.new_link_code()
+    code = await served.guard.new_link_code()
     looked = await http.head("/login", params={"code": code})
     fetched = await http.get("/login", params={"code": code}, headers={"sec-purpose": "prefetch;prerender"})
     assert looked.status_code == fetched.status_code == 204
@@ -103,13 +107,14 @@ async def test_a_link_lets_one_browser_in_once(served, http):
         assert "link" in again.json()["error"]
 
 
-async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served):
-    code = served.guard.new_link_code()
-    served.guard.redeem_code(code)
+@pytest.mark.parametrize(("query", "person"), [({}, "owner"), ({"for": "reader"}, "reader"), ({"for": "x"}, "owner")])
+async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served, query, person):
+    code = await served.guard.new_link_code()
+    await served.guard.redeem_code(code)
     async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html,*/*;q=0.8"}) as browser:
-        answer = await browser.get("/login", params={"code": code})
+        answer = await browser.get("/login", params={"code": code, **query})
         assert answer.status_code == 303
-        assert answer.headers["location"] == "./"
+        assert answer.headers["location"] == f"./?refused={person}"
         assert "set-cookie" not in answer.headers
         assert (await browser.get("/config.json")).status_code == 401
 

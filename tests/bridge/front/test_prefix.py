@@ -47,3 +47,17 @@ async def test_the_prefix_alone_leads_to_the_page(tmp_path):
         answer = await http.get("/some/where")
     assert answer.status_code == 307
     assert answer.headers["location"] == "where/"
+
+
+async def test_the_service_worker_has_a_policy_of_its_own_and_stays_in_its_directory(tmp_path):
+    async with serving(tmp_path, prefix="/some/where") as served, httpx2.AsyncClient(base_url=served.url) as http:
+        worker = await http.get("/some/where/static/worker/notifications.js")
+        other = await http.get("/some/where/static/js/main.js")
+        known = await http.get(worker.url, headers={"if-none-match": worker.headers["etag"]})
+    assert worker.headers["content-type"].startswith("text/javascript")
+    assert "service-worker-allowed" not in worker.headers
+    policy = worker.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "sandbox" not in policy, "browsers start no worker in a sandbox"
+    assert (known.status_code, known.headers["content-security-policy"]) == (304, policy)
+    assert "sandbox" in other.headers["content-security-policy"]

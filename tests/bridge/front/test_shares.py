@@ -172,6 +172,8 @@ async def test_a_withdrawn_share_ends_at_once_for_those_who_are_there(served, ow
                 await asyncio.wait_for(reader.socket.recv(), 20)
         assert (await http.get("/config.json", headers=headers)).status_code == 401
         assert (await http.get("/" + share["path"])).status_code == 401
+        refused = await http.get("/" + share["path"], headers={"accept": "text/html"})
+        assert refused.headers["location"] == "./?refused=reader"
         assert (await http.get("/shares", headers=served.headers)).json() == {"shares": []}
 
 

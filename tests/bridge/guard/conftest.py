@@ -16,8 +16,8 @@ def guard(token):
 
 
 @pytest.fixture
-def cookie(guard):
-    return cookie_of(guard.redeem_code(guard.new_link_code()))
+def cookie(guard, token):
+    return cookie_of(guard.redeem_token(token.reveal()))
 
 
 @pytest.fixture(scope="module")

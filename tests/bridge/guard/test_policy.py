@@ -42,6 +42,16 @@ def test_a_public_address_adds_its_host_and_origin_and_makes_the_cookie_secure(t
     assert made.is_secure
 
 
+def test_the_cookie_is_named_for_the_address_that_people_open(token):
+    def place(port, public_url=None):
+        return policy(token, port=port, public_url=public_url).cookie_place
+
+    public = "https://agents.example.org"
+    assert (place(8421), place(8422)) == ("8421", "8422")
+    assert place(8421, public) == place(8422, f"{public}:443/") == "443", "nodes behind it would not share a cookie"
+    assert len({place(8421, each) for each in (public, f"{public}:8443", f"{public}/a", f"{public}/b")}) == 4
+
+
 def test_an_allowed_origin_is_no_allowed_host(token):
     made = policy(token, allow_origins=["https://app.example"])
     assert "https://app.example" in made.origins

@@ -17,6 +17,7 @@ def test_the_page_runs_only_our_own_scripts_and_asks_only_us():
         "style-src": "'self'",
         "img-src": "'self' data: blob:",
         "connect-src": "'self'",
+        "worker-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
         "frame-ancestors": "'none'",

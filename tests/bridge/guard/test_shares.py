@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.bridge.guard.shares import LINK_LIFE_S, MAX_SHARES, Shares, TooManyShares
+from dragoman.bridge.guard.shares import LINK_LIFE_S, MAX_SHARES, WITHDRAWN, Shares, TooManyShares
 from tests.bridge.clock import Clock
 
 HOUR_S = 3600
@@ -19,7 +19,7 @@ async def test_a_share_outlives_a_restart_and_no_file_has_its_code(tmp_path):
     assert (opened.session, opened.unused) == ("session", None)
     assert await Shares(path).redeem(code) is None
     assert await after.withdraw(share.id) is True
-    assert (Shares(path).list(), await after.withdraw(share.id)) == ([], False)
+    assert (await Shares(path).list(), await after.withdraw(share.id)) == ([], False)
 
 
 async def test_a_share_and_its_link_end_at_their_times():
@@ -28,7 +28,7 @@ async def test_a_share_and_its_link_end_at_their_times():
     short, _ = await shares.make(HOUR_S, None, None)
     long, code = await shares.make(30 * 24 * HOUR_S, None, None)
     clock.now += HOUR_S
-    assert (shares.find(short.id), shares.list()) == (None, [long])
+    assert (shares.find(short.id), await shares.list()) == (None, [long])
     clock.now += LINK_LIFE_S
     assert await shares.redeem(code) is None
     assert shares.find(long.id) == long
@@ -43,12 +43,12 @@ async def test_there_is_a_limit_of_shares_and_those_that_are_over_do_not_count()
         await shares.make(HOUR_S, None, None)
     clock.now += HOUR_S
     await shares.make(HOUR_S, None, None)
-    assert len(shares.list()) == 1
+    assert len(await shares.list()) == 1
 
 
-def test_a_damaged_file_is_kept_aside_and_shares_nothing(tmp_path):
+async def test_a_damaged_file_is_kept_aside_and_shares_nothing(tmp_path):
     (tmp_path / "shares.json").write_text("[{]")
-    assert Shares(tmp_path / "shares.json").list() == []
+    assert await Shares(tmp_path / "shares.json").list() == []
     assert [path.read_text() for path in tmp_path.iterdir()] == ["[{]"]
 
 
@@ -58,6 +58,9 @@ async def test_a_share_is_withdrawn_at_once_also_where_that_cannot_be_written(tm
     shares = Shares(directory / "shares.json")
     share, code = await shares.make(HOUR_S, None, None)
     directory.rename(tmp_path / "gone")
+    ended = []
+    shares.on_ended = lambda *told: ended.append(told)
     with pytest.raises(OSError, match="No such file"):
         await shares.withdraw(share.id)
+    assert ended == [(share.id, WITHDRAWN)]
     assert (shares.find(share.id), await shares.redeem(code)) == (None, None)

@@ -163,12 +163,13 @@ class NetworkViewer:
         assert "result" in answer, answer
 
     async def begin(self, node):
-        """Begin a session at a node."""
+        """Begin a session at a node, and give the number of refusals: a node that lost its lease may have made one."""
         await self.come(node)
-        answer = {}
-        while "result" not in answer:
-            answer = await self.ask("session/new", cwd="/work", mcpServers=[])
+        refused = 0
+        while "result" not in (answer := await self.ask("session/new", cwd="/work", mcpServers=[])):
+            refused += 1
         self.session = answer["result"]["sessionId"]
+        return refused
 
     async def open(self, node, session):
         """Go on at a node, behind the last update that it has; all that refuse do so in words."""

@@ -1,9 +1,14 @@
-"""Lists of sessions on a node: pages of the same size, however many sessions there are."""
+"""Lists of sessions: the same on every node, in pages of the same size however many sessions there are."""
+
+import asyncio
 
 import psycopg
 
-from tests.bridge.nodes.test_two_nodes import node_of
+from dragoman.bridge.nodes import node
+from tests.bridge.nodes.database_proxy import DatabaseProxy
+from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.viewers import join
+from tests.waiting import PATIENCE_S, PAUSE_S, until
 
 COPIES = 250
 COPY = """
@@ -53,3 +58,107 @@ async def test_many_sessions_are_listed_in_pages_each_once_and_the_latest_first(
             for wrong in ({"cursor": "x"}, {"cursor": first, "cwd": "/elsewhere"}, {"cursor": "WzEsMl0="}):
                 refused = await there.ask("session/list", wrong)
                 assert refused["error"]["data"]["path"] == "params.cursor", refused
+
+
+async def listed(viewer, ids):
+    """Ask until a node lists these sessions, of which it is told a moment later than the node that has them."""
+    async with asyncio.timeout(PATIENCE_S):
+        for method in ("session/list", "_dragoman/sessions"):
+            while {each["sessionId"] for each in (await viewer.ask(method))["result"]["sessions"]} != ids:
+                await asyncio.sleep(PAUSE_S)
+
+
+async def test_every_node_lists_a_session_while_somebody_looks_at_it_and_from_its_first_prompt_on(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        session, prompted = await here.new(), await here.new()
+        await here.prompt(prompted, {"say": "hi"})
+        await listed(there, {session, prompted})
+        await here.viewer.close()
+        await listed(there, {prompted})
+
+
+async def test_nodes_find_each_other_without_looking_for_it(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(node, "LOOK_S", 600)
+    async with node_of(address, tmp_path, "one") as one:
+        here = await join(one)
+        sessions = {await here.new()}
+        await here.prompt(*sessions, {"say": "hi"})
+        async with node_of(address, tmp_path, "two") as two:
+            sessions.add(session := await here.new())
+            await here.prompt(session, {"say": "hi"})
+            await listed(await join(two), sessions)
+
+
+async def test_a_session_is_listed_elsewhere_once_the_agent_has_opened_it(address, tmp_path):
+    gate = tmp_path / "gate"
+    spec = keeping(tmp_path, load_waits=str(gate))
+    (tmp_path / "sessions" / "old").touch()
+    async with node_of(address, tmp_path, "one", spec) as one, node_of(address, tmp_path, "two", spec) as two:
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        other = await here.new()
+        loading = [
+            here.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
+            for session in ("old", "nowhere")
+        ]
+        await until(lambda: {"old", "nowhere"} <= one.registry.sessions.keys())
+        for title in ("A", "B", "C"):  # news of the others would be there by then
+            await here.ask("session/set_title", {"sessionId": other, "title": title})
+            await there.announced(other, lambda news, title=title: news["title"] == title)
+        await listed(there, {other})
+        gate.touch()
+        old, nowhere = [await here.answer(each) for each in loading]
+        assert ("result" in old, "error" in nowhere) == (True, True)
+        await listed(there, {"old", other})
+        assert not any(news["sessionId"] == "nowhere" for news in there.told("_dragoman/session"))
+
+
+async def test_a_node_that_was_away_learns_what_the_others_did_meanwhile(address, tmp_path):
+    async with node_of(address, tmp_path, "before") as before:
+        viewer = await join(before)
+        asleep = await viewer.new()
+        await viewer.prompt(asleep, {"say": "hi"})
+    async with (
+        DatabaseProxy(address) as proxy,
+        node_of(address, tmp_path, "one") as one,
+        node_of(proxy.address, tmp_path, "two", lease_s=1) as two,
+    ):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        kept, deleted = await here.new(), await here.new()
+        for session in (kept, deleted):
+            await here.prompt(session, {"say": "hi"})
+        await listed(there, {asleep, kept, deleted})
+        await there.load(kept)
+        await here.announced(kept, lambda news: news["viewers"] == 2)
+        here.forget()
+        proxy.cut()
+        await here.announced(kept, lambda news: news["viewers"] == 1)  # the other is taken for dead
+        await here.ask("session/delete", {"sessionId": deleted})
+        for session, title in ((kept, "Ours"), (asleep, "Quiet")):
+            await here.ask("session/set_title", {"sessionId": session, "title": title})
+        new = await here.new()
+        await here.prompt(new, {"say": "hi"})
+        proxy.mend()
+        await there.announced(deleted, lambda news: news.get("deleted"))
+        for session, title in ((kept, "Ours"), (asleep, "Quiet")):
+            await there.announced(session, lambda news, title=title: news["title"] == title)
+        await listed(there, {asleep, kept, new})
+
+
+async def test_settings_and_viewers_do_not_make_an_old_session_a_new_one(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one:
+        here = await join(one, extensions=True)
+        old, new = await here.new(), await here.new()
+        await here.prompt(old, {"say": "first"})
+        before = one.registry.sessions[old].describe()["updatedAt"]
+        other = await join(one, extensions=True)
+        await other.load(old)
+        options = {"sessionUpdate": "config_option_update", "configOptions": []}
+        told = {"notify": ["session/update", {"sessionId": old, "update": options}]}
+        await here.prompt(new, told, {"say": "second"})
+        await here.until(lambda message: message.get("params", {}).get("update") == options)
+        assert one.registry.sessions[old].describe()["updatedAt"] == before
+    async with node_of(address, tmp_path, "two") as two:
+        [listed] = await walk(await join(two, extensions=True))
+        assert [each["sessionId"] for each in listed] == [new, old]
+        assert listed[1]["updatedAt"] == before

@@ -5,6 +5,9 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
 
 
 def environment(tmp_path):
@@ -40,21 +43,30 @@ async def served(env, address):
         assert await process.wait() == 0
 
 
+async def open_link(printed_by, *, at):
+    """Open the link that one node printed at another one, twice; give the answers."""
+    path = urlsplit(printed_by["url"])
+    async with httpx2.AsyncClient() as http:
+        link = urljoin(at["acp"], f"{path.path}?{path.query}")
+        return [(await http.get(link)).status_code for _ in range(2)]
+
+
 async def test_a_session_of_one_node_goes_on_through_another(address, tmp_path):
     env = environment(tmp_path)
     async with served(env, address) as one, served(env, address) as two:
+        assert await open_link(one, at=two) == [303, 401], "the link of one node is good once, at any"
         env["DRAGOMAN_TOKEN"] = one["token"]
         code, output, errors = await dragoman(env, "run", "hello", "--url", one["acp"], "--format", "json")
         assert code == 0, errors
         session = json.loads(output)["session_id"]
         code, output, errors = await dragoman(
-            env, "run", "and again", "--url", two["acp"], "--session", session, "--format", "json"
+            env, "run", "Who are you?", "--url", two["acp"], "--session", session, "--format", "json"
         )
         assert (code, json.loads(output)["session_id"]) == (0, session), errors
         code, output, errors = await dragoman(env, "sessions", "show", session, "--url", two["acp"])
         assert code == 0, errors
         assert "hello" in output
-        assert "and again" in output
+        assert "Who are you?" in output
 
 
 async def test_a_database_without_tables_is_refused_with_the_command_that_makes_them(postgres, tmp_path):

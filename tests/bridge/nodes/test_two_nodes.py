@@ -1,5 +1,6 @@
 """Two nodes on one database: a session is used on either, whoever owns it."""
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 
@@ -126,3 +127,63 @@ async def test_nul_is_refused_in_an_id_and_kept_out_of_lists(address, tmp_path):
     async with node_of(address, tmp_path, "two") as two:
         (listed,) = (await (await join(two)).ask("session/list"))["result"]["sessions"]
         assert (listed["sessionId"], listed["title"]) == (session, "a\N{REPLACEMENT CHARACTER}b")
+
+
+async def test_a_session_is_used_on_another_node_as_soon_as_it_is_there(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        here, there = await join(one), await join(two)
+        for number in range(10):
+            session = await here.new()
+            if number % 2:
+                assert "result" in await there.load(session)
+            assert "result" in await there.prompt(session, {"say": "at once"})
+            assert there.said(session) == ["at once"]
+
+
+async def test_of_two_nodes_that_want_a_session_of_nobody_at_once_one_has_it_and_both_use_it(address, tmp_path):
+    async with node_of(address, tmp_path, "before") as before:
+        viewer = await join(before)
+        asleep = [await viewer.new() for _ in range(6)]
+    known_to_agent = [f"old{number}" for number in range(6)]
+    for session in known_to_agent:
+        (tmp_path / "sessions" / session).touch()
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        here, there = await join(one), await join(two)
+        for session in known_to_agent:
+            answers = await asyncio.gather(here.load(session), there.load(session))
+            assert all("result" in answer for answer in answers), answers
+        for session in (*asleep, *known_to_agent):
+            answers = await asyncio.gather(*(viewer.prompt(session, {"say": "x"}) for viewer in (here, there)))
+            assert all("result" in answer for answer in answers), answers
+            assert (session in one.registry.sessions) != (session in two.registry.sessions)
+        for viewer in (here, there):
+            for session in known_to_agent:
+                await viewer.until(lambda _, viewer=viewer, session=session: viewer.said(session) == ["x", "x"])
+
+
+class BrokenSession:
+    """A session as its journal needs it, that cannot be described."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def describe_for_lists(self):
+        raise RuntimeError("nobody has foreseen this")
+
+
+async def test_an_unforeseen_error_of_a_journal_is_told_in_words_and_the_session_goes_on(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one:
+        viewer = await join(one)
+        session = await viewer.new()
+        prompt = viewer.start_prompt(session, {"say": "begun"}, {"cancel": True})
+        await viewer.until(lambda _: viewer.said() == ["begun"])
+        served = one.registry.sessions[session]
+        served.journal.reader = BrokenSession(served)
+        served.changed()
+        refused = await viewer.answer(prompt)
+        assert "cannot be written (nobody has foreseen this); please report this" in refused["error"]["message"]
+        assert "result" in await viewer.prompt(session, {"say": "on"})
+        assert viewer.said() == ["begun", "on"]

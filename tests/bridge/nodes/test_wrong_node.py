@@ -10,10 +10,11 @@ import psycopg
 from tests.bridge.front.client import answer_to, http_viewer, until_answer
 from tests.bridge.front.client import texts as texts_of_events
 from tests.bridge.front.serving import serving
+from tests.bridge.nodes.test_lists import COPY
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.router.test_search import search
 from tests.bridge.versions.pairs import join_v2, texts
-from tests.bridge.viewers import OPTIONS, join, steps_text
+from tests.bridge.viewers import OPTIONS, agent, join, steps_text
 from tests.waiting import until
 
 
@@ -103,7 +104,7 @@ async def test_words_are_found_on_every_node_and_a_reader_finds_those_of_its_ses
         mine, other = await here.new(), await here.new()
         await here.prompt(mine, {"say": "a yellow Submar"}, {"say": "ine"})
         await here.prompt(other, {"say": "no yellow submarine"})
-        await until(lambda: len(two.registry.describe()) == 2)
+        await until(lambda: sum(each.prompted for each in two.delivery.journals.stored.values()) == 2)
         answer, hits = await search(there, "yellow submarine")
         assert answer["result"] == {"searched": 2, "complete": True}
         assert {hit["sessionId"] for hit in hits} == {mine, other}
@@ -159,10 +160,6 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
         await until(
             lambda: two.bridge.agent().describe_session(session)
         )  # a node that has just come is told of it later
-        async with httpx2.AsyncClient(base_url=two.url, headers=two.headers) as http:
-            wanted = {"hours": 1, "agent": "one", "session": session}
-            refused = await http.post("/shares", json=wanted)
-            assert (refused.status_code, "several bridges" in refused.text) == (409, True), refused.text
         _, code = await two.guard.shares.make(3600, "one", session)
         for headers in (two.headers, {"cookie": (await two.guard.redeem_share(code)).partition(";")[0]}):
             async with httpx2.AsyncClient(base_url=two.url, headers=headers) as http:
@@ -170,3 +167,23 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
             assert exported.status_code == 200, exported.text
             kinds = [update["sessionUpdate"] for update in exported.json()["updates"]]
             assert kinds.count("agent_message_chunk") == 52
+
+
+async def test_over_http_a_session_can_be_used_of_which_its_node_was_not_told(address, tmp_path):
+    async with (
+        asyncio.timeout(40),
+        serving(tmp_path / "one", agents=(agent(),), store=address) as served,
+        http_viewer(served) as viewer,
+    ):
+        one = await join(served.bridge.agent())
+        await one.prompt(await one.new(), {"say": "before"})
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(COPY, (2,))
+        await viewer.initialize()
+        async with viewer.stream():
+            for session, status in (("copy1", 202), ("copy3", 404)):
+                params = {"sessionId": session, "prompt": []}
+                message = {"id": 1, "method": "session/prompt", "params": params}
+                assert (await viewer.post(message, acp_session_id=session)).status_code == status
+        async with viewer.stream("copy2"):
+            pass

@@ -371,12 +371,12 @@ async def test_a_deleted_session_is_gone_with_its_journal(tmp_path):
         one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "x"})
-        path = served.registry.sessions[session].journal.path
-        assert path.exists()
+        path = getattr(served.registry.sessions[session].journal, "path", None)  # a database has none
+        assert path is None or path.exists()
         await one.ask("session/delete", {"sessionId": session})
         await one.announced(session, lambda news: news["state"] == "gone")
-        assert not path.exists()
-        assert (await one.ask("_dragoman/sessions"))["result"] == {"sessions": []}
+        assert path is None or not path.exists()
+        assert (await one.ask("_dragoman/sessions"))["result"]["sessions"] == []
         assert not one.viewer.knows(session)
 
 
@@ -459,6 +459,7 @@ async def test_a_session_whose_viewer_left_before_it_was_opened_can_be_loaded(tm
         await one.viewer.close()
         await until(lambda: len(served.registry.sessions) == 1)
         (session,) = served.registry.sessions
+        await until(lambda: served.registry.sessions[session].journal.end >= 0)  # a database has it a moment later
         assert "result" in await two.load(session)
 
 

@@ -1,6 +1,7 @@
 """The bridge was ended and began again: a session's journal and what the agent has of it become one history."""
 
 import errno
+import itertools
 import json
 import os
 from contextlib import asynccontextmanager
@@ -28,8 +29,16 @@ class Before:
             await one.prompt(self.id, {"say": "first"})
             self.cursor = one.told("session/update")[-1]["_meta"]["dragoman"]["cursor"]
             await one.prompt(self.id, {"say": "second"})
-            self.path = served.registry.sessions[self.id].journal.path
+            self.path = getattr(served.registry.sessions[self.id].journal, "path", None)  # a database has none
         return self
+
+    def read(self):
+        """Read its file; None if it is in a database."""
+        return None if self.path is None else self.path.read_bytes()
+
+    def files(self):
+        """Give the kinds of files that there are, of all journals; None if they are in a database."""
+        return None if self.path is None else [path.suffix for path in self.path.parent.iterdir() if path.is_file()]
 
     @property
     def at_agent(self):
@@ -65,7 +74,7 @@ async def test_what_the_agent_has_forgotten_is_in_the_journal(tmp_path):
         two = await join(served)
         await two.load(old.id)
         assert two.said() == ["first", "second", "third"]
-    assert [path.suffix for path in old.path.parent.iterdir() if path.is_file()] == [".jsonl"]
+    assert old.files() in ([".jsonl"], None)
 
 
 async def test_a_cursor_from_before_goes_on_where_it_was(tmp_path):
@@ -88,7 +97,7 @@ async def test_the_id_of_an_event_is_a_cursor_too(tmp_path):
 async def test_a_session_that_the_agent_has_no_more_can_be_read(tmp_path):
     old = await before(tmp_path)
     old.at_agent.unlink()
-    journal = old.path.read_bytes()
+    journal = old.read()
     async with old.again() as served:
         one = await join(served)
         assert "result" in await one.load(old.id)
@@ -96,7 +105,7 @@ async def test_a_session_that_the_agent_has_no_more_can_be_read(tmp_path):
         error = (await one.prompt(old.id, {"say": "more"}))["error"]
         assert "can only be read" in error["data"]
         assert "no such session here" in error["data"]
-    assert old.path.read_bytes().startswith(journal)
+    assert journal is None or old.read().startswith(journal)
 
 
 async def test_what_was_said_elsewhere_since_is_shown(tmp_path):
@@ -145,11 +154,11 @@ async def test_a_prompt_that_comes_while_the_session_is_loaded_waits_for_it(tmp_
 
 async def test_a_crash_in_the_middle_of_a_load_leaves_the_journal_alone(tmp_path):
     old = await before(tmp_path, load_dies=str(tmp_path / "died"))
-    journal = old.path.read_bytes()
+    journal = old.read()
     async with old.again() as served:
         one = await join(served)
         assert "exited with code 5" in json.dumps((await one.load(old.id))["error"])
-        assert old.path.read_bytes() == journal
+        assert old.read() == journal
         assert "result" in await one.load(old.id)
         assert one.said() == ["first", "second"]
 
@@ -218,8 +227,8 @@ async def test_a_session_that_is_deleted_while_it_is_loaded_stays_deleted(tmp_pa
         served.registry.delete(old.id)  # as when the agent has answered session/delete before the load
         go.touch()
         assert "was deleted while it was opened" in (await one.answer(loading))["error"]["message"]
-    assert list(old.path.parent.glob("*.jsonl")) == []
-    assert list(old.path.parent.glob("*.new")) == []
+        assert not served.registry.knows(old.id)
+    assert old.files() in ([], None)
 
 
 class HeadersOnly(Disk):
@@ -298,3 +307,33 @@ async def test_an_agent_that_is_started_again_while_a_journal_is_read_is_asked_t
         assert "result" in await one.answer(loading)
         assert "result" in await two.answer(greeting)
         assert one.said() == ["first", "second"]
+
+
+ASIDE = (
+    {"sessionUpdate": "current_mode_update", "currentModeId": "code"},
+    {"sessionUpdate": "config_option_update", "configOptions": []},
+    {"sessionUpdate": "available_commands_update", "availableCommands": []},
+    {"sessionUpdate": "session_info_update", "title": "Door"},
+    {"sessionUpdate": "usage_update", "used": 1, "size": 2},
+)
+
+
+def updated(served, session_id):
+    return served.registry.lists.describe(served.registry.lists.find(session_id))["updatedAt"]
+
+
+async def test_settings_that_the_agent_tells_do_not_make_an_old_session_a_new_one(tmp_path, monkeypatch):
+    clock = itertools.count(1_763_000_000_000, 1_000)
+    monkeypatch.setattr("dragoman.bridge.delivery.file_journal.now_ms", lambda: next(clock))
+    spec = agent(capabilities=LOADING)
+    async with serve(tmp_path / "home", spec) as served:
+        one = await join(served, extensions=True)
+        old, new = await one.new(), await one.new()
+        await one.prompt(old, {"update": {"sessionUpdate": "session_info_update", "title": "Door"}}, {"say": "first"})
+        before = updated(served, old)
+        told = [{"notify": ["session/update", {"sessionId": old, "update": update}]} for update in ASIDE]
+        await one.prompt(new, *told, {"say": "second"})
+        assert one.updates(old)[-len(ASIDE) :] == list(ASIDE)
+        assert updated(served, old) == before < updated(served, new)
+    async with serve(tmp_path / "home", spec) as served:
+        assert updated(served, old) == before < updated(served, new)

@@ -10,59 +10,59 @@ from tests.waiting import until
 
 
 @pytest.fixture
-def work(tmp_path):
+def cwd(tmp_path):
     (tmp_path / "work").mkdir()
     return str(tmp_path / "work")
 
 
-async def make_session(viewer, work):
+async def make_session(viewer, cwd):
     """Make a session in mode plan, and prompt nothing."""
-    session = await viewer.new(work)
+    session = await viewer.new(cwd)
     assert "result" in await viewer.ask("session/set_mode", {"sessionId": session, "modeId": "plan"})
     return session
 
 
-async def check_goes_on(viewer, session, work):
+async def check_goes_on(viewer, session, cwd):
     """See that it can be opened, is in the mode that was set, and answers."""
-    opened = await viewer.load(session, cwd=work)
+    opened = await viewer.load(session, cwd=cwd)
     assert opened["result"]["modes"]["currentModeId"] == "plan"
     assert (await plain_prompt(viewer, session, "begin"))["result"]["stopReason"] == "end_turn"
     assert "".join(viewer.said(session)) == "One. "
 
 
-async def test_it_survives_a_crash_of_the_agent(tmp_path, work):
+async def test_it_survives_a_crash_of_the_agent(tmp_path, cwd):
     async with serve(tmp_path / "home", own_agent(tmp_path), backoff_min_s=0.01) as served:
         one = await join(served, extensions=True)
-        session = await make_session(one, work)
+        session = await make_session(one, cwd)
         await kill_agent(served, one)
         assert (await plain_prompt(one, session, "begin"))["result"]["stopReason"] == "end_turn"
         assert "".join(one.said(session)) == "One. "
         two = await join(served)
-        assert (await two.load(session, cwd=work))["result"]["modes"]["currentModeId"] == "plan"
+        assert (await two.load(session, cwd=cwd))["result"]["modes"]["currentModeId"] == "plan"
 
 
-async def test_it_survives_an_idle_stop_of_the_agent(tmp_path, work):
+async def test_it_survives_an_idle_stop_of_the_agent(tmp_path, cwd):
     async with serve(tmp_path / "home", own_agent(tmp_path), idle_stop_s=0.05) as served:
         one = await join(served)
-        session = await make_session(one, work)
+        session = await make_session(one, cwd)
         await one.viewer.close()
         await until(lambda: served.supervisor.status.state == "stopped")
-        await check_goes_on(await join(served), session, work)
+        await check_goes_on(await join(served), session, cwd)
 
 
-async def test_it_survives_a_restart_of_the_bridge(tmp_path, work):
+async def test_it_survives_a_restart_of_the_bridge(tmp_path, cwd):
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        session = await make_session(await join(served), work)
+        session = await make_session(await join(served), cwd)
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
-        await check_goes_on(await join(served), session, work)
+        await check_goes_on(await join(served), session, cwd)
 
 
-async def test_it_survives_that_it_is_closed(tmp_path, work):
+async def test_it_survives_that_it_is_closed(tmp_path, cwd):
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
         one = await join(served)
-        session = await make_session(one, work)
+        session = await make_session(one, cwd)
         assert (await one.ask("session/close", {"sessionId": session}))["result"] == {}
-        await check_goes_on(one, session, work)
+        await check_goes_on(one, session, cwd)
 
 
 @pytest.mark.parametrize("capabilities", [LOADING, RESUMING], ids=["loads", "resumes"])

@@ -5,6 +5,7 @@ import json
 from dragoman.bridge.router.inspection import MAX_SHOWN_BYTES
 from dragoman.bridge.supervisor.process import TO_AGENT, WireLog
 from tests.bridge.viewers import join, serve
+from tests.waiting import until
 
 
 async def test_what_passed_before_is_shown_with_its_latency(tmp_path):
@@ -45,10 +46,10 @@ async def test_what_comes_is_told_while_somebody_looks(tmp_path):
         assert [entry["method"] for entry in entries] == ["session/prompt", "session/update", "session/prompt"]
         assert "latencyMs" in entries[2]
         assert (await two.ask("_dragoman/inspect", {"on": False}))["result"] == {"entries": []}
-        assert not served.router.inspector.is_open
+        await until(lambda: not served.router.inspector.is_open)
         await two.ask("_dragoman/inspect", {"on": True})
         await two.viewer.close()
-        assert not served.router.inspector.is_open
+        await until(lambda: not served.router.inspector.is_open)
 
 
 async def test_secrets_are_hidden_and_long_lines_cut(tmp_path):

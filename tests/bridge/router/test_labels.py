@@ -286,8 +286,30 @@ async def test_a_deleted_session_leaves_no_label(tmp_path):
         session = await one.new()
         await one.ask("session/set_title", {"sessionId": session, "title": "x"})
         await one.ask("session/delete", {"sessionId": session})
-        await one.ask("session/set_title", {"sessionId": await one.new(), "title": "y"})
-    assert [label["title"] for label in json.loads((tmp_path / "bridge/one/labels.json").read_text()).values()] == ["y"]
+        other = await one.new()
+        await one.ask("session/set_title", {"sessionId": other, "title": "y"})
+    async with serve(tmp_path) as served:
+        assert served.registry.labels.ids() == [other]
+
+
+async def test_a_list_names_the_program_that_began_a_session(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        params = {"cwd": "/w", "mcpServers": [], "_meta": {"dragoman/origin": "run"}}
+        session = (await one.ask("session/new", params))["result"]["sessionId"]
+        await one.prompt(session, {"say": "a"})
+        await one.announced(session, lambda told: told.get("origin") == "run")
+        [found] = await listed(one)
+        assert (found["sessionId"], found["_meta"]) == (session, {"dragoman/origin": "run"})
+
+
+async def test_a_session_that_its_agent_forgot_is_deleted_all_the_same(tmp_path):
+    async with serve(tmp_path, agent(forgets=True)) as served:
+        one = await join(served)
+        session = await one.new()
+        assert (await one.ask("session/delete", {"sessionId": session}))["result"] == {}
+        assert (await one.ask("session/delete", {"sessionId": session}))["error"]["code"] == -32002
+    assert list((tmp_path / "bridge" / "one").glob("*.jsonl")) == []
 
 
 async def test_labels_that_cannot_be_read_are_kept_aside(tmp_path):

@@ -32,7 +32,7 @@ async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_pat
         one.send({"id": (await one.asked())["id"], "error": {"code": -32601, "message": "what?"}})
         await two.viewer.close()
         (ask,) = served.router.questions.of_session(served.registry.sessions[session])
-        assert ask.timer is not None
+        await until(lambda: ask.timer is not None)
         three = await join(served)
         await three.load(session)
         three.choose(await three.asked())

@@ -158,8 +158,8 @@ async def test_a_subagent_is_there_after_a_restart_and_gone_with_its_parent(tmp_
     log = tmp_path / "log"
     async with serve(tmp_path, agent(capabilities={"loadSession": True}, log=str(log))) as served:
         one = await join(served, extensions=True, **TAKING)
-        facts = {each["sessionId"]: each for each in (await one.ask("_dragoman/sessions"))["result"]["sessions"]}
-        assert (facts["kid"]["parent"], facts["kid"]["title"]) == (session, "Reader")
+        [kid] = (await one.ask("_dragoman/sessions", {"ids": ["kid", "none"]}))["result"]["sessions"]
+        assert (kid["parent"], kid["title"]) == (session, "Reader")
         assert await ids_of(one) == [session]
         await one.load("kid")
         assert one.said("kid") == ["first"]

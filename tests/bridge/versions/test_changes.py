@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.bridge import AgentSpec
 from tests.bridge.versions.pairs import both_on, join_v2, texts
-from tests.bridge.viewers import LOADING, bridge_of, join, serve
+from tests.bridge.viewers import LOADING, join, serve
 from tests.waiting import until
 
 EITHER = Path(__file__).parent.parent / "agents" / "either.py"
@@ -64,8 +64,7 @@ async def test_a_journal_of_one_version_is_read_when_the_agent_speaks_the_other(
         session = await one.new()
         await one.prompt(session, {"say": "a"}, {"say": "b"})
     version.write_text(after)
-    async with bridge_of(home, spec) as bridge:
-        served = bridge.agent()
+    async with serve(home, spec) as served:
         two = await join_v2(served, extensions=True)
         await two.resume(session)
         assert agents_words(two) == "ab"

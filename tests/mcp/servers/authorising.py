@@ -1,5 +1,7 @@
 """An MCP server that wants authorisation, with its own server for authorisations, in a thread of the test.
 
+As a program (`python -m tests.mcp.servers.authorising`) it prints its address.
+
 `denies` has the person refuse, and `shows_page` has them asked on a page with two links. Another `token` makes the
 newest one useless, so that only a refresh helps; each refresh token is good for one refresh, and `refuses_refresh` is
 the status with which all are refused. `wanted_scope` is wanted for calls of tools.
@@ -9,7 +11,7 @@ import base64
 import hashlib
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -151,3 +153,10 @@ def authorising():
     finally:
         server.shutdown()
         server.server_close()
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        started = AuthorisingServer()
+        print(started.address, flush=True)
+        started.serve_forever()

@@ -11,9 +11,10 @@ from dragoman.bridge.delivery.journal import (
     encode_settings,
     read_cursor,
 )
-from dragoman.bridge.delivery.journal_store import JournalStore, ReplayedJournal, StoredJournal
+from dragoman.bridge.delivery.journal_store import JournalStore, ReplayedJournal
 from dragoman.bridge.delivery.outbox import ViewerStream
 from dragoman.bridge.delivery.runs import MessageRun, StreamItem, TailBudget
+from dragoman.bridge.delivery.stored_journals import ListPlace, StoredJournal
 from dragoman.bridge.delivery.subscription import JournalSource, Subscription
 from dragoman.bridge.delivery.viewer import (
     RepeatablePrompt,
@@ -33,6 +34,7 @@ __all__ = [
     "Journal",
     "JournalSource",
     "JournalStore",
+    "ListPlace",
     "MessageRun",
     "RepeatablePrompt",
     "ReplayedJournal",

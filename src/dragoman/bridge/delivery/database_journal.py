@@ -27,7 +27,7 @@ from dragoman.bridge.delivery.journal import Journal, JournalReader, SessionDesc
 from dragoman.bridge.delivery.journal_file import JournalPart, runs_of
 from dragoman.bridge.delivery.runs import TailBudget
 from dragoman.bridge.envelope import encode
-from dragoman.errors import DragomanError, LogFailed
+from dragoman.errors import DragomanError, LogFailed, SessionBusy
 from dragoman.store.block import Draft, Header
 from dragoman.store.postgresql.errors import TooMuchWaits
 from dragoman.store.postgresql.node import Node
@@ -92,6 +92,7 @@ class CommitQueue:
         """Blocks of the commit that is under way."""
         self._before: list[asyncio.Future[None]] = []
         """Work that comes before the next commit."""
+        self._changes: list[asyncio.Future[None]] = []
 
     @property
     def next_end(self) -> int:
@@ -107,8 +108,8 @@ class CommitQueue:
         """Commit the blocks that are added from now on behind some other work."""
         self._before.append(asyncio.ensure_future(work))
 
-    async def take(self) -> SealedBlocks | None:
-        """Return the blocks of the next commit; None if there are none."""
+    async def take(self, clock: Callable[[], int]) -> SealedBlocks | None:
+        """Return the blocks of the next commit, sealed with the time of the clock; None if there are none."""
         size = 0
         while self.waiting and size < MAX_BATCH_BYTES:
             draft = self.waiting.popleft()
@@ -117,7 +118,7 @@ class CommitQueue:
         if self._before:
             before, self._before = self._before, []
             await asyncio.wait(before)
-        return seal_drafts(self.sending, self.end) if self.sending else None
+        return seal_drafts(self.sending, self.end, clock()) if self.sending else None
 
     def sent(self, end: SessionEnd) -> list[Draft]:
         """Note that a commit is done, and return its blocks."""
@@ -130,6 +131,19 @@ class CommitQueue:
         self.waiting.clear()
         self.sending = []
 
+    async def change(self) -> None:
+        """Wait until something is committed, or forgotten."""
+        change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._changes.append(change)
+        await change
+
+    def note_change(self) -> None:
+        """Wake those that wait for a change."""
+        changes, self._changes = self._changes, []
+        for change in changes:
+            if not change.done():
+                change.set_result(None)
+
 
 class ListedState:
     """The facts of a session that lists show, and whether they are still true."""
@@ -138,7 +152,7 @@ class ListedState:
         self.is_due = False
         self._told: ListedFacts | None = None
 
-    def take(self, reader: JournalReader | None) -> tuple[ListedFacts, SessionDescription] | None:
+    def take(self, reader: JournalReader | None, updated_ms: int) -> tuple[ListedFacts, SessionDescription] | None:
         """Return the facts if they changed since the last call."""
         was_due, self.is_due = self.is_due, False
         if not was_due or reader is None:
@@ -150,6 +164,7 @@ class ListedState:
             is_prompted=described.is_prompted,
             is_archived=bool(described.fields.get("archived")),
             shown=shown,
+            updated_ms=updated_ms,
         )
         if facts == self._told:
             return None
@@ -174,6 +189,7 @@ class DatabaseJournal(Journal):
         self._is_settled = session is not None
         self._task: asyncio.Task[None] | None = None
         self._when_created: list[Callable[[], None]] = []
+        """Those who wait for a commit."""
         if session is None:
             self.end = -1
 
@@ -194,6 +210,7 @@ class DatabaseJournal(Journal):
             return
         if self._drafts[0]:
             added, self._drafts = self._drafts, [Draft()]
+            self._note_written(self._tables.node.now_ms())
             self._queue.waiting += added
             self._tables.listener.waiting_changed(sum(draft.size for draft in added))
             if self._queue.size > MAX_WAITING_BYTES:
@@ -217,6 +234,31 @@ class DatabaseJournal(Journal):
     def wait_for(self, work: Coroutine[Any, Any, None]) -> None:
         """Commit the records that are added from now on behind some other work."""
         self._queue.wait_for(work)
+
+    def follow_on(self, other: Journal) -> None:
+        if isinstance(other, DatabaseJournal) and other.next_end > other.end:
+            self.wait_for(other.reach(other.next_end))
+
+    async def reach(self, seq: int) -> None:
+        """Wait until a record is committed, or never will be."""
+        self.flush()
+        while self.end < seq and self.state in (JournalState.NEW, JournalState.OPEN):
+            await self._queue.change()
+
+    async def claim(self) -> None:
+        """Be the one that opens a session which has no journal yet; raises SessionBusy, LogFailed.
+
+        Another node that opened it meanwhile has a row among the replays, or among the journals by now.
+        """
+        try:
+            await self._create()
+            if self.failure is not None:
+                raise self.failure
+            if await self._tables.journals.find(self.header.id) is not None:
+                raise SessionBusy(self.header.id, None, None)
+        except DragomanError:
+            self.delete()
+            raise
 
     async def finish(self) -> None:
         """Wait until all that was added is committed, or never will be."""
@@ -248,7 +290,8 @@ class DatabaseJournal(Journal):
         return 0 if self.session is None else self.session.key
 
     def _has_work(self) -> bool:
-        return bool(self._queue.waiting) or self.state is JournalState.NEW or self._listed.is_due or self._is_apart
+        is_due = self._listed.is_due and self._is_settled
+        return bool(self._queue.waiting) or self.state is JournalState.NEW or is_due or self._is_apart
 
     @property
     def _is_apart(self) -> bool:
@@ -268,6 +311,10 @@ class DatabaseJournal(Journal):
             self.lose(failure)
         except DragomanError as error:
             self.lose(LogFailed(f"the journal of session {self.header.id} cannot be written: {error}"))
+        except Exception as error:
+            problem = f"the journal of session {self.header.id} cannot be written ({error}); please report this"
+            self.lose(LogFailed(problem))
+            raise
         finally:
             self._task = None
 
@@ -281,7 +328,7 @@ class DatabaseJournal(Journal):
             await tables.replays.delete(self.header.id, tables.node.id)
             session = await tables.replays.create(self.header, tables.node.id)
         if session is None:
-            raise LogFailed(f"another node replays session {self.header.id}; try again")
+            raise SessionBusy(self.header.id, None, None)
         self.session = session
         if self.state is JournalState.NEW:
             self.state = JournalState.OPEN
@@ -302,8 +349,10 @@ class DatabaseJournal(Journal):
         if self.session is None:
             return
         writes = SessionWrites(self._tables.journals, self.session, self._tables.node)
-        new = await self._queue.take()
-        changed = self._listed.take(self.reader)
+        new = await self._queue.take(writes.now_ms)
+        # Lists show nothing of a replay before it has its place: the agent may not have the session at all.
+        is_shown = self._is_settled and not self._is_apart
+        changed = self._listed.take(self.reader, self.updated_ms) if is_shown else None
         facts = None if changed is None else changed[0]
         if new is not None:
             await writes.append(self._queue.end, new, facts)
@@ -315,16 +364,17 @@ class DatabaseJournal(Journal):
             self._tables.listener.journal_told(self, changed[1])
 
     def _committed(self, end: SessionEnd) -> None:
-        self.updated_ms = self._tables.node.now_ms()
+        time_ms = self._tables.node.now_ms()
         sent = self._queue.sent(end)
         self._tables.listener.waiting_changed(-sum(draft.size for draft in sent))
-        self._show(sent)
+        self._show(sent, time_ms)
         self._seen()
 
     def _seen(self) -> None:
         if self.reader is not None:
             self.reader.wake_viewers()
         self._tables.listener.journal_committed(self)
+        self._queue.note_change()
 
     async def _remove(self) -> None:
         while self._task is not None:
@@ -341,6 +391,7 @@ class DatabaseJournal(Journal):
         self._queue.clear()
         self._drafts = [Draft()]
         self._tables.listener.waiting_changed(-waiting)
+        self._queue.note_change()
 
 
 async def read_part(table: SessionTable, key: int, after: int, until: int, epoch: str | None) -> JournalPart:

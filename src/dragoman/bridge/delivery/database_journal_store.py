@@ -9,8 +9,9 @@ import msgspec
 
 from dragoman.bridge.delivery.database_journal import DatabaseJournal, JournalState, SharedTables, read_part
 from dragoman.bridge.delivery.journal import Journal, make_header
-from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal, StoredJournals
+from dragoman.bridge.delivery.journal_store import EarlierBlocks
 from dragoman.bridge.delivery.runs import MessageRun, TailBudget
+from dragoman.bridge.delivery.stored_journals import GroupOf, StoredJournal, StoredJournals, one_group
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
 from dragoman.errors import DragomanError, LogFailed, SessionUnknown
@@ -31,6 +32,7 @@ class DatabaseJournalStore:
     def __init__(self, tables: SharedTables, budget: TailBudget) -> None:
         self.stored = StoredJournals()
         self.is_shared = True
+        self.group_of: GroupOf = one_group
         self.budget = budget
         self.tables = tables
         self.on_deleted: Callable[[str], None] | None = None
@@ -38,15 +40,17 @@ class DatabaseJournalStore:
         self._open: set[DatabaseJournal] = set()
 
     async def scan(self) -> None:
-        owned = {journal.header.id for journal in self.open_journals()}
         with suppress(DatabaseUnavailable):  # a later scan removes them
             await self.tables.replays.sweep(_REPLAYS_KEPT_S)
             await self.tables.journals.sweep(UNPROMPTED_KEPT_S)
         found = await self.tables.journals.scan()
-        self.stored = StoredJournals(_stored(each) for each in found if each.header.id not in owned)
+        owned = {journal.header.id for journal in self.open_journals()}
+        not_here = (_stored(each) for each in found if each.header.id not in owned)
+        self.stored = StoredJournals(not_here, self.group_of)
 
     def create(self, session_id: str, cwd: str, directories: list[str]) -> DatabaseJournal:
-        return self._add(DatabaseJournal(self.tables, make_header(session_id, cwd, directories), self.budget))
+        header = make_header(session_id, cwd, directories, self.tables.node.now())
+        return self._add(DatabaseJournal(self.tables, header, self.budget))
 
     def settle(self, journal: Journal) -> None:
         self.stored.pop(journal.header.id, None)
@@ -142,7 +146,7 @@ def _stored(found: ScannedSession) -> StoredJournal:
         header=found.header,
         title=found.title,
         updated_ms=found.updated_ms,
-        prompted=found.is_prompted,
+        prompted=found.is_prompted or (described is not None and bool(described.get("viewers"))),
         described=described,
     )
 

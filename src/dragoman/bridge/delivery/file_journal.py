@@ -45,8 +45,8 @@ def boot_id() -> bytes:
 
 
 def delete_files(path: Path) -> None:
-    """Remove the file of a journal, and the original of one that was converted."""
-    for each in (path, version1_path(path)):
+    """Remove the file of a journal, the original of one that was converted, and copies of one that was damaged."""
+    for each in (path, version1_path(path), *path.parent.glob(f"{path.stem}.damaged-*.jsonl")):
         with suppress(OSError):
             each.unlink()
 
@@ -95,12 +95,13 @@ class FileJournal(Journal):
         if not self._drafts[0]:
             return
         drafts, self._drafts = self._drafts, [Draft()]
-        self.updated_ms = now_ms()
+        time_ms = now_ms()
+        self._note_written(time_ms)
         if not self.is_lost:
             for draft in drafts:
-                self.file.put(draft, self.updated_ms)
+                self.file.put(draft, time_ms)
             self._write("write to")
-        self._show(drafts)
+        self._show(drafts, time_ms)
 
     def recover(self) -> bool:
         if self.is_waiting:

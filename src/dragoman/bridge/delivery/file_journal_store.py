@@ -17,8 +17,9 @@ import msgspec
 from dragoman.bridge.delivery.file_journal import FileJournal, delete_files
 from dragoman.bridge.delivery.journal import EarlierRun, Journal, make_header, renew_header
 from dragoman.bridge.delivery.journal_file import INDEX_BYTES, JournalFile, JournalPart
-from dragoman.bridge.delivery.journal_store import EarlierBlocks, StoredJournal, StoredJournals
+from dragoman.bridge.delivery.journal_store import EarlierBlocks
 from dragoman.bridge.delivery.runs import MessageRun, TailBudget
+from dragoman.bridge.delivery.stored_journals import GroupOf, StoredJournal, StoredJournals, one_group
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
 from dragoman.errors import SessionUnreadable
@@ -51,13 +52,14 @@ class FileJournalStore:
         self.stored = StoredJournals()
         """Journals that nobody has opened in this run, by session."""
         self.is_shared = False
+        self.group_of: GroupOf = one_group
         self._disk = disk
         self._directory = directory
         self._budget = budget
 
     async def scan(self) -> None:
         """Look at the journals of earlier runs; raises OSError if the directory cannot be made."""
-        self.stored = await asyncio.to_thread(self._scan)
+        self.stored = StoredJournals(await asyncio.to_thread(self._scan), self.group_of)
 
     def create(self, session_id: str, cwd: str, directories: list[str]) -> FileJournal:
         path = self.path_of(session_id).with_suffix(".new")
@@ -113,10 +115,9 @@ class FileJournalStore:
 
     def path_of(self, session_id: str) -> Path:
         """Return the place of the journal of a session."""
-        name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARACTERS]
-        return self._directory / f"{name}.jsonl"
+        return self._directory / journal_name(session_id)
 
-    def _scan(self) -> StoredJournals:
+    def _scan(self) -> list[StoredJournal]:
         make_directories(self._disk, self._directory)
         found: list[StoredJournal] = []
         oldest_ms = now_ms() - int(1000 * UNPROMPTED_KEPT_S)
@@ -133,7 +134,24 @@ class FileJournalStore:
             for left in self._directory.glob(pattern):
                 with suppress(OSError):
                     left.unlink()
-        return StoredJournals(found)
+        return found
+
+
+def journal_name(session_id: str) -> str:
+    """Return the name of the file of a session's journal."""
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARACTERS] + ".jsonl"
+
+
+def find_stored(directory: Path) -> list[StoredJournal]:
+    """Return the journals of a directory, and change nothing there: a bridge may have it."""
+    found: list[StoredJournal] = []
+    disk = Disk()
+    for path in directory.glob("*.jsonl"):
+        with suppress(OSError, SessionUnreadable):
+            stored = _look_at(disk, path)
+            if stored is not None and journal_name(stored.header.id) == path.name:
+                found.append(stored)
+    return found
 
 
 def _in_file(journal: Journal) -> FileJournal:
@@ -169,7 +187,7 @@ def _look_at(disk: Disk, path: Path) -> StoredFile | None:
         read_end = read_log_end if head.version == VERSION else version1.read_log_end
         end = read_end(fd, head.start.offset, status.st_size)
         prompted = end.prompted or _has_conversation(fd, status.st_size)
-        updated_ms = end.time or int(status.st_mtime * 1000)
+        updated_ms = end.conversation_time or end.time or int(status.st_mtime * 1000)
         return StoredFile(
             header=head.header, title=end.title, updated_ms=updated_ms, prompted=prompted, path=path, head=head
         )

@@ -7,6 +7,7 @@ An epoch names a journal in which a cursor keeps its meaning.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -24,6 +25,14 @@ MAX_BLOCK_BYTES = 256 * 1024
 """Lines of one block: a few reads from an agent. A block goes to a viewer whole, and its frames are kept for others."""
 
 EPOCH_CHARACTERS = 12
+
+_CONVERSATION_KINDS = frozenset({"permission", "title", "turn"})
+"""Records that are a part of the conversation."""
+
+_CONVERSATION = re.compile(
+    rb'"sessionUpdate"\s*:\s*"(?!(?:available_commands|config_option|current_mode|session_info|state|usage)_update")'
+)
+"""An update that is one, too. An agent tells its settings again whenever it is started, or gets another model."""
 
 _MAX_DIGITS = 18
 """Digits of a number that fits into 64 bits."""
@@ -50,14 +59,14 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
 
 
-def make_header(session_id: str, cwd: str, directories: list[str]) -> Header:
+def make_header(session_id: str, cwd: str, directories: list[str], now: datetime | None = None) -> Header:
     """Make the header of a new journal; its time tells it from others of the same session."""
-    return Header(session_id, cwd, directories, _now())
+    return Header(session_id, cwd, directories, _write_time(now or datetime.now(UTC)))
 
 
 def renew_header(header: Header) -> Header:
     """Make another header for a journal of which something was lost."""
-    return msgspec.structs.replace(header, created=_now())
+    return msgspec.structs.replace(header, created=_write_time(datetime.now(UTC)))
 
 
 def make_epoch(header: Header, run: bytes = b"") -> str:
@@ -70,8 +79,8 @@ def make_epoch(header: Header, run: bytes = b"") -> str:
     return hashlib.sha256(named).hexdigest()[:EPOCH_CHARACTERS]
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+def _write_time(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def encode_settings(settings: Mapping[str, object], version: Version) -> bytes:
@@ -160,6 +169,7 @@ class Journal:
         self.end = end
         """The last record that viewers may see."""
         self.updated_ms = now_ms()
+        """When the conversation last went on; settings and the like are written without that."""
         self.failure: LogFailed | None = None
         self.reader: JournalReader | None = None
         """The session that it is the journal of."""
@@ -172,6 +182,8 @@ class Journal:
         """The last record before each change of the agent's version, with the new version; it begins with version 1."""
         self._drafts = [Draft()]
         """Blocks that are not written; the last one is added to."""
+        self._goes_on = False
+        """Whether one of them has a part of the conversation."""
 
     @property
     def place(self) -> str:
@@ -251,6 +263,7 @@ class Journal:
     def note(self, kind: str, payload: bytes) -> None:
         """Add a record that viewers do not get."""
         self._drafts[-1].add_record(kind, payload)
+        self._goes_on = self._goes_on or kind in _CONVERSATION_KINDS
 
     def flush(self) -> None:
         """Have the added records written, and show them to viewers once they are."""
@@ -258,6 +271,12 @@ class Journal:
 
     def note_change(self) -> None:
         """Have the facts that lists of other nodes show written with the next flush."""
+
+    def follow_on(self, other: "Journal") -> None:
+        """Show the records that are added from now on behind those that another journal has."""
+
+    async def claim(self) -> None:
+        """Be the one that opens a session which has no journal yet; raises SessionBusy if another node does."""
 
     def recover(self) -> bool:
         """Write the records that wait for space on the disk, if there is any now; tells whether none waits any more."""
@@ -290,12 +309,18 @@ class Journal:
             draft = Draft()
             self._drafts.append(draft)
         draft.add_lines(lines, count)
+        self._goes_on = self._goes_on or _CONVERSATION.search(lines) is not None
 
-    def _show(self, drafts: Iterable[Draft]) -> None:
+    def _note_written(self, time_ms: int) -> None:
+        """Note when the conversation went on, if the added records are a part of it."""
+        if self._goes_on:
+            self.updated_ms, self._goes_on = time_ms, False
+
+    def _show(self, drafts: Iterable[Draft], time_ms: int) -> None:
         """Let viewers see records that were written."""
         for draft in drafts:
             for first, count, lines in draft.runs(self.end + 1):
-                self.tail.extend(first, lines, self.updated_ms, count=count)
+                self.tail.extend(first, lines, time_ms, count=count)
             self.end += len(draft)
 
     def _tell(self) -> None:

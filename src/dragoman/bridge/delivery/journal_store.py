@@ -3,18 +3,17 @@
 They are in files (`file_journal_store`) or in a database that several nodes share (`database_journal_store`).
 """
 
-from bisect import bisect_left, insort
-from collections.abc import AsyncGenerator, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from dragoman.bridge.delivery.journal import EarlierRun, EarlierTurn, Journal, version_of_settings
 from dragoman.bridge.delivery.runs import MessageRun
+from dragoman.bridge.delivery.stored_journals import GroupOf, StoredJournals
 from dragoman.bridge.translation import V1, Version
-from dragoman.store.block import Block, Header
-from dragoman.store.naming import normalise
+from dragoman.store.block import Block
 
 _MAX_TURNS = 64
 """Turns whose keys are remembered: more than a client has waiting for an answer."""
@@ -23,67 +22,6 @@ _USER = b'"user_message'
 """The beginning of the kinds of the user's messages: chunks, and in version 2 whole messages."""
 
 _IS_START = b'"start"'
-
-
-class StoredJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """A journal that is not open here."""
-
-    header: Header
-    """The session that it belongs to."""
-    title: str | None
-    updated_ms: int
-    prompted: bool
-    described: dict[str, Any] | None = None
-    """The state of the session, as the node announced it that has it open."""
-
-
-class StoredJournals(MutableMapping[str, StoredJournal]):
-    """Journals that are not open here, by session; those that were prompted are also in the order of their times.
-
-    A page of a list costs the same however many there are.
-    """
-
-    def __init__(self, journals: Iterable[StoredJournal] = ()) -> None:
-        self._journals = {each.header.id: each for each in journals}
-        self._all: list[tuple[int, str]] = []
-        self._by_cwd: dict[str, list[tuple[int, str]]] = {}
-        for each in self._journals.values():
-            for order in self._orders(each):
-                order.append((each.updated_ms, each.header.id))
-        for order in (self._all, *self._by_cwd.values()):
-            order.sort()
-
-    def newest(self, cwd: str | None, before: tuple[int, str] | None) -> Iterator[StoredJournal]:
-        """Give those that were prompted, the latest first: all or those of a directory, and behind a place."""
-        order = self._all if cwd is None else self._by_cwd.get(normalise(cwd), [])
-        end = len(order) if before is None else bisect_left(order, before)
-        return (self._journals[order[at][1]] for at in range(end - 1, -1, -1))
-
-    def __getitem__(self, session_id: str) -> StoredJournal:
-        return self._journals[session_id]
-
-    def __setitem__(self, session_id: str, stored: StoredJournal) -> None:
-        self.pop(session_id, None)
-        self._journals[session_id] = stored
-        for order in self._orders(stored):
-            insort(order, (stored.updated_ms, session_id))
-
-    def __delitem__(self, session_id: str) -> None:
-        stored = self._journals.pop(session_id)
-        place = (stored.updated_ms, session_id)
-        for order in self._orders(stored):
-            del order[bisect_left(order, place)]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._journals)
-
-    def __len__(self) -> int:
-        return len(self._journals)
-
-    def _orders(self, stored: StoredJournal) -> list[list[tuple[int, str]]]:
-        if not stored.prompted:
-            return []
-        return [self._all, self._by_cwd.setdefault(normalise(stored.header.cwd), [])]
 
 
 class PromptCounter:
@@ -182,6 +120,8 @@ class JournalStore(Protocol):
     """Journals that are not open here."""
     is_shared: bool
     """Whether other nodes have sessions there too."""
+    group_of: GroupOf
+    """Names the group of lists in which a session is."""
 
     async def scan(self) -> None:
         """Look at the journals of earlier runs; raises OSError, LogFailed."""

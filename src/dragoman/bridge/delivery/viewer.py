@@ -49,12 +49,8 @@ class ViewerHandler(Protocol):
         """Take a message of a viewer."""
         ...
 
-    def knows_session(self, session_id: str) -> bool:
-        """Tell whether a session is open here, or has a journal here."""
-        ...
-
     def could_open(self, session_id: str) -> bool:
-        """Tell whether a session is here, or might be at the agent."""
+        """Tell whether a session is here, or might be at the agent or at another node."""
         ...
 
     def is_part_of(self, session_id: str, of: str) -> bool:
@@ -263,6 +259,16 @@ class Viewer:
         """Change lines that have updates which it does not take; None if it takes all."""
         return None if self.capabilities is None else self.capabilities.tell_untaken
 
+    def name_terminal(self, session_id: str, id_: str, own: str) -> None:
+        """Note its own name of a terminal that has another id at the agent."""
+        names = self.terminal_names.setdefault(session_id, {})
+        names[id_] = own
+        names.setdefault(own, id_)
+
+    def forget_terminals(self) -> None:
+        """Forget its names of terminals, because the agent that had them is gone."""
+        self.terminal_names.clear()
+
     @property
     def over_http(self) -> bool:
         """Whether it comes by HTTP, with a stream for each session."""
@@ -301,10 +307,6 @@ class Viewer:
     def knows(self, session_id: str) -> bool:
         """Tell whether this viewer is on a session, or has asked to be."""
         return session_id in self.outbox.subscriptions or self.requests.opens(session_id)
-
-    def can_use(self, session_id: str) -> bool:
-        """Tell whether it knows a session, or could have learned of it here."""
-        return self.sees(session_id) and (self.knows(session_id) or self._handler.knows_session(session_id))
 
     async def close(self) -> None:
         """Detach it everywhere; its requests go on."""
@@ -398,6 +400,8 @@ class ViewerRequest(msgspec.Struct):
     method: str
     params: Raw
     line: bytes
+    given: bytes
+    """The line as the viewer sent it."""
     agent_version: Version = V1
     """The version of the agent that it is for."""
     translator: RequestTranslator | None = None

@@ -219,7 +219,7 @@ class HttpEndpoint:
             await self._greet(exchange, agent, grant, line)
             return
         connection = self._find(exchange, agent, grant)
-        _check_session(message, exchange.header(SESSION_ID), connection.viewer)
+        await _check_session(message, exchange.header(SESSION_ID), connection.viewer, agent)
         connection.viewer.receive(line)
         await exchange.reply(202)
 
@@ -272,7 +272,7 @@ def _parse(body: bytes) -> Message:
     return message
 
 
-def _check_session(message: Message, header: str | None, viewer: Viewer) -> None:
+async def _check_session(message: Message, header: str | None, viewer: Viewer, agent: ServedAgent) -> None:
     """Check that header and body name the same session, because a proxy routes by one and the bridge by the other."""
     if message.method is None:
         return
@@ -284,7 +284,7 @@ def _check_session(message: Message, header: str | None, viewer: Viewer) -> None
     named = _session_of(message)
     if named is not UNSET and header != named:
         raise HttpError(400, "Acp-Session-Id names another session than the sessionId in the body")
-    if is_of_session and not viewer.can_use(header):
+    if is_of_session and not (viewer.sees(header) and (viewer.knows(header) or await agent.might_have_session(header))):
         raise HttpError(404, "this connection knows no such session; create, load or resume it first")
 
 

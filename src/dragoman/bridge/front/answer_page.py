@@ -22,6 +22,7 @@ ANSWER_PATH = "/answer"
 SendPage = Callable[[Exchange, str], Awaitable[None]]
 
 _UNKNOWN = "no question belongs to this link: it is not whole, or the bridge was started again since; ask for another"
+_NOT_OFFERED = "this link does not offer that option; choose one that it shows"
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,11 +47,12 @@ class AnswerPage:
             return
         body = await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
         form = decode_form(body, _Answer)
-        if self._bridge.show_question(form.code) is None:
+        opened = await self._bridge.open_question(form.code, form.option)
+        if opened is None:
             refusal = self._guard.refuse_login(exchange.scope)
             if refusal.status == HTTPStatus.UNAUTHORIZED:
                 raise HttpError(404, _UNKNOWN)
             raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
-        if form.option is not None and not self._bridge.answer_question(form.code, form.option):
-            raise HttpError(400, "this link does not offer that option; choose one that it shows")
-        await exchange.reply_json(200, self._bridge.show_question(form.code))
+        if not opened.is_offered:
+            raise HttpError(400, _NOT_OFFERED)
+        await exchange.reply_json(200, opened.described)

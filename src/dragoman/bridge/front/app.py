@@ -35,11 +35,13 @@ from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.front.login_return import LoginReturn
 from dragoman.bridge.front.pages import Pages
 from dragoman.bridge.front.share_pages import SHARES_PATH
-from dragoman.bridge.guard import AccessDenial, Grant, Guard
+from dragoman.bridge.guard import AccessDenial, AccessUnavailable, Grant, Guard
 from dragoman.bridge.guard.answers import NO_STORE
 from dragoman.bridge.problem import TooManyViewers
 from dragoman.bridge.settings import CALLBACK_PATH
 from dragoman.errors import DragomanError
+from dragoman.text import one_line
+from dragoman.text.match import closest
 
 METRICS_PATH = "/metrics"
 PROMETHEUS = b"text/plain; version=0.0.4; charset=utf-8"
@@ -49,6 +51,10 @@ FOR_SCOPED = frozenset({"/config.json", "/render", "/logout"})
 
 _RETRY_S = 30
 """Retry-After when there are too many viewers: some have timed out by then."""
+
+_MOST_NAMED = 20
+_NAME_CHARS = 60
+"""Of an address that is not there, and of the agents that are: a line that a person reads."""
 
 _NOT_SHARED = "this link is for one session, and this address is not part of it; ask the owner for another link"
 
@@ -128,6 +134,8 @@ class Application:
             await _answer(exchange, refused)
         except TooManyViewers as error:
             await _answer(exchange, _busy(error))
+        except AccessUnavailable as error:
+            await _answer(exchange, HttpError(503, str(error)))
         except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
             _log.exception("a request to %s failed", exchange.path)
             await _answer(exchange, HttpError(500, "the bridge failed at this request; its log says why"))
@@ -140,7 +148,7 @@ class Application:
             await self._serve_public(exchange)
             return
         is_metrics = exchange.path == METRICS_PATH
-        grant = (self._guard.admit_metrics if is_metrics else self._guard.admit)(exchange.scope)
+        grant = self._guard.admit_metrics(exchange.scope) if is_metrics else await self._guard.let_in(exchange.scope)
         if isinstance(grant, AccessDenial):
             raise _refused(grant)
         note_credential(exchange.scope)
@@ -186,7 +194,19 @@ class Application:
         elif exchange.path == "/logout":
             await self._pages.log_out(exchange)
         else:
-            raise HttpError(404, "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent")
+            raise HttpError(404, self._explain_missing(exchange.path, grant))
+
+    def _explain_missing(self, path: str, grant: Grant) -> str:
+        """Say what there is in the place of an address that is not there."""
+        if not path.startswith("/acp/"):
+            return "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent"
+        name = path.removeprefix("/acp/")
+        known = [agent.name for agent in self._bridge.settings.agents if grant.reaches(agent.name)]
+        near = closest(name, known)
+        hint = "" if near is None else f"; did you mean {near}?"
+        named, rest = ", ".join(known[:_MOST_NAMED]), len(known) - _MOST_NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        return f"this bridge has no agent {one_line(name, _NAME_CHARS)!r}{hint or ';'} it has {named}{more}"
 
     def _find_agent(self, path: str) -> ServedAgent | None:
         if path == "/acp":
@@ -202,14 +222,14 @@ class Application:
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         is_panel = route(scope) == PANEL_PATH
-        grant = self._guard.admit(scope, for_panel=is_panel)
+        grant = await self._guard.let_in(scope, for_panel=is_panel)
         if isinstance(grant, AccessDenial):
             await refuse_upgrade(scope, send, _refused(grant))
             return
         note_credential(scope)
         agent = self._bridge.agent() if is_panel else self._find_agent(route(scope))
         if agent is None:
-            await refuse_upgrade(scope, send, HttpError(404, "there is no agent at this address; the first is at /acp"))
+            await refuse_upgrade(scope, send, HttpError(404, self._explain_missing(route(scope), grant)))
             return
         if not _may_use(grant, route(scope), agent):
             await refuse_upgrade(scope, send, HttpError(403, _NOT_SHARED))

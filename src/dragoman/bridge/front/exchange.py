@@ -120,10 +120,10 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def start(self, status: int, headers: Headers, *, html: bool = False) -> None:
+    async def start(self, status: int, headers: Headers, *, html: bool = False, worker: bool = False) -> None:
         """Send the head of an answer that has several pieces."""
         self.answered = True
-        everything = [*headers, *security_headers(html=html)]
+        everything = [*headers, *security_headers(html=html, worker=worker)]
         await self._send({"type": "http.response.start", "status": status, "headers": everything})
 
     async def write(self, piece: bytes, *, more: bool = True) -> None:
@@ -131,14 +131,19 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})
 
     async def reply(
-        self, status: int, body: bytes = b"", headers: Headers | None = None, *, kind: bytes | None = None
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: Headers | None = None,
+        *,
+        kind: bytes | None = None,
+        worker: bool = False,
     ) -> None:
-        """Answer in one piece."""
+        """Answer in one piece; `worker` is for the script of the page's service worker."""
         content_type = [] if kind is None else [(b"content-type", kind)]
         size = [] if status in {204, 304} else [(b"content-length", b"%d" % len(body))]
-        await self.start(
-            status, [*content_type, *size, *(headers or [])], html=kind is not None and kind.startswith(b"text/html")
-        )
+        html = kind is not None and kind.startswith(b"text/html")
+        await self.start(status, [*content_type, *size, *(headers or [])], html=html, worker=worker)
         await self.write(b"" if self.method == "HEAD" else body, more=False)
 
     async def reply_json(self, status: int, value: Any, headers: Headers | None = None) -> None:

@@ -50,17 +50,16 @@ class LoginReturn:
             return
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         back = {name: values[0] for name, values in query.items() if len(values) == 1}
-        found = self._bridge.take_login(back.get("state", ""))
-        if found is None:
+        brought = await self._bridge.bring_login(back)
+        if brought is None:
             refusal = self._guard.refuse_login(exchange.scope)
             if refusal.status == 429:
                 raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
-            words = "It was used already, it is too old, or it is of another bridge. Start the login again."
+            words = "It was used already, it is too old, or its bridge has ended. Start the login again."
             await _show(exchange, 400, "No login waits for this", words)
             return
-        agent, login = found
-        server = one_line(login.server, 60)
-        if not await agent.bring_back(login, back):
+        server = one_line(brought.server, 60)
+        if not brought.is_taken:
             words = f"The agent waits for it no longer. Start it again, as with /mcp restart {server}."
             await _show(exchange, 410, f"The login at {server} is over", words)
         elif "error" in back:

@@ -36,6 +36,8 @@ KINDS = {
 
 UNAUTHORIZED = 401
 
+_WORKER = "worker/notifications.js"
+
 _REVALIDATE = (b"cache-control", b"no-cache")
 """Browsers keep files but ask before they use them: a page must not run with the scripts of another version."""
 
@@ -110,13 +112,11 @@ class Pages:
         file = self._files.find(path)
         if file is None:
             raise HttpError(404, "the page has no such file")
-        headers = [_REVALIDATE, (b"etag", file.etag)]
-        if _is_cached(exchange, file):
-            await exchange.reply(
-                304, headers=headers, kind=file.kind
-            )  # with the policy of this version, which replaces the cached one
+        headers, worker = [_REVALIDATE, (b"etag", file.etag)], path == _WORKER
+        if _is_cached(exchange, file):  # the policy is that of this version, which replaces the cached one
+            await exchange.reply(304, headers=headers, kind=file.kind, worker=worker)
         else:
-            await exchange.reply(200, file.content, headers, kind=file.kind)
+            await exchange.reply(200, file.content, headers, kind=file.kind, worker=worker)
 
     async def log_in(self, exchange: Exchange) -> None:
         """Give a browser its cookie: by a link with a one-time code, or by a form."""
@@ -131,10 +131,11 @@ class Pages:
         if exchange.method == "HEAD" or exchange.is_prefetch:
             await exchange.reply(204, headers=[NO_STORE])  # a preview of a link must not use its code up
             return
-        codes = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("code", [])
+        query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
+        codes = query.get("code", [])
         cookie = await self._redeem(_Login(code=codes[0])) if len(codes) == 1 else None
         if cookie is None:
-            await self._refuse_link(exchange)
+            await self._refuse_link(exchange, is_reader=query.get("for") == ["reader"])
             return
         await exchange.reply(303, headers=[NO_STORE, (b"location", b"./"), *_set_cookie(cookie)])
 
@@ -148,7 +149,7 @@ class Pages:
         exchange.allow("POST")
         if grant.role != "owner":
             raise HttpError(403, "only an owner can make links; ask the owner who gave you yours")
-        code = self._guard.new_link_code()
+        code = await self._guard.new_link_code()
         await exchange.reply_json(200, {"path": f"login?code={code}"})
 
     async def send_config(self, exchange: Exchange, grant: Grant) -> None:
@@ -184,15 +185,16 @@ class Pages:
 
     async def _redeem(self, form: _Login) -> str | None:
         if form.code is not None:
-            return self._guard.redeem_code(form.code) or await self._guard.redeem_share(form.code)
+            return await self._guard.redeem_code(form.code) or await self._guard.redeem_share(form.code)
         return None if form.token is None else self._guard.redeem_token(form.token)
 
-    async def _refuse_link(self, exchange: Exchange) -> None:
+    async def _refuse_link(self, exchange: Exchange, *, is_reader: bool) -> None:
         """Redirect a person to the page, which says why the link does not work; answer a program with the error."""
         refusal = self._guard.refuse_login(exchange.scope)
         if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
             raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
-        await exchange.reply(303, headers=[NO_STORE, (b"location", b"./")])
+        place = b"./?refused=reader" if is_reader else b"./?refused=owner"
+        await exchange.reply(303, headers=[NO_STORE, (b"location", place)])
 
     def _refuse_login(self, exchange: Exchange) -> NoReturn:
         refusal = self._guard.refuse_login(exchange.scope)

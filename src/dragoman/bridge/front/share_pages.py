@@ -14,17 +14,11 @@ from dragoman.bridge import Bridge
 from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
 from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.guard import Grant, Guard, Share, TooManyShares
+from dragoman.bridge.guard.shares import OVER
+from dragoman.errors import LogFailed
 from dragoman.text import one_line
 
 SHARES_PATH = "/shares"
-
-WITHDRAWN = "the owner has withdrawn this link"
-OVER = "the time of this link is over; ask the owner for another"
-
-_SEVERAL_NODES = (
-    "several bridges share this database, and a link for readers would hold at one of them only; export the session "
-    "and send that, or share from a bridge that has the database for itself"
-)
 
 _MAX_HOURS = 30 * 24
 _HOUR_S = 3600
@@ -44,6 +38,7 @@ class SharePages:
     def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
         self._bridge = bridge
         self._shares = guard.shares
+        self._shares.on_ended = bridge.end_share
         self._limits = limits
 
     async def serve(self, exchange: Exchange, grant: Grant) -> None:
@@ -59,7 +54,7 @@ class SharePages:
         if exchange.method == "POST":
             await self._make(exchange)
         else:
-            await exchange.reply_json(200, {"shares": [_describe(share) for share in self._shares.list()]})
+            await exchange.reply_json(200, {"shares": [_describe(share) for share in await self._shares.list()]})
 
     async def _make(self, exchange: Exchange) -> None:
         form = decode_form(
@@ -67,14 +62,8 @@ class SharePages:
         )
         if not 1 <= form.hours <= _MAX_HOURS:
             raise HttpError(400, f"hours is {form.hours}; expected 1 to {_MAX_HOURS}")
-        if self._bridge.has_other_nodes:
-            raise HttpError(409, _SEVERAL_NODES)
         if form.session is not None:
-            agent = None if form.agent is None else self._bridge.agent(form.agent)
-            if agent is None:
-                raise HttpError(400, "a share of one session names its agent, too; there is none of that name")
-            if not agent.knows_session(form.session):
-                raise HttpError(404, "the bridge has no such session; open it once, then share it")
+            await self._check_session(form.agent, form.session)
         title = one_line(form.title, _MAX_TITLE)
         agent_name = form.agent if form.session is not None else None
         try:
@@ -83,18 +72,28 @@ class SharePages:
             raise HttpError(409, str(error)) from None
         except OSError as error:
             raise HttpError(507, f"the share cannot be written down: {error.strerror}; free some space") from None
-        await exchange.reply_json(200, {**_describe(share), "path": f"login?code={code}"})
+        await exchange.reply_json(200, {**_describe(share), "path": f"login?code={code}&for=reader"})
+
+    async def _check_session(self, agent_name: str | None, session_id: str) -> None:
+        """See that there is such a session, at this node or another; raises HttpError."""
+        agent = None if agent_name is None else self._bridge.agent(agent_name)
+        if agent is None:
+            raise HttpError(400, "a share of one session names its agent, too; there is none of that name")
+        try:
+            is_there = await agent.has_session(session_id)
+        except LogFailed as error:
+            raise HttpError(503, str(error)) from None
+        if not is_there:
+            raise HttpError(404, "the bridge has no such session; open it once, then share it")
 
     async def _withdraw(self, exchange: Exchange, share_id: str) -> None:
         try:
             is_there = await self._shares.withdraw(share_id)
         except OSError as error:
-            self._bridge.end_share(share_id, WITHDRAWN)
             problem = f"the share is withdrawn, but that cannot be written down: {error.strerror}"
             raise HttpError(507, f"{problem}; free some space before the bridge is started again") from None
         if not is_there:
             raise HttpError(404, "there is no such share any more")
-        self._bridge.end_share(share_id, WITHDRAWN)
         await exchange.reply(204, headers=[NO_STORE])
 
     def watch(self, share: Share | None) -> asyncio.TimerHandle | None:

@@ -15,6 +15,10 @@ NO_STORE = (b"cache-control", b"no-store")
 """For every response that depends on the client, so that no cache gives it to another one."""
 
 
+_RETRY_S = 5
+"""A database that is restarted, or replaced by its standby, is back by then as often as not."""
+
+
 class Grant(msgspec.Struct, frozen=True):
     """A client is let in, with this role, by this kind of credential."""
 
@@ -46,6 +50,8 @@ class AccessDenial(msgspec.Struct, frozen=True):
     status: int
     reason: str
     headers: tuple[tuple[bytes, bytes], ...] = (NO_STORE,)
+    unknown_share: str | None = None
+    """The share that the request depends on, if it is not known here whether that still holds."""
 
 
 def deny_unauthorized(reason: str) -> AccessDenial:
@@ -56,6 +62,11 @@ def deny_unauthorized(reason: str) -> AccessDenial:
 def deny_too_many(reason: str, wait_s: float) -> AccessDenial:
     """Deny a request until this many seconds have passed."""
     return AccessDenial(429, reason, (NO_STORE, (b"retry-after", b"%d" % (int(wait_s) + 1))))
+
+
+def deny_unknown(reason: str, share_id: str) -> AccessDenial:
+    """Deny a request of a reader for as long as it is not known whether the share still holds."""
+    return AccessDenial(503, reason, (NO_STORE, (b"retry-after", b"%d" % _RETRY_S)), share_id)
 
 
 # ── security headers ──────────────────────────────────────────────────────────────────────────────
@@ -70,6 +81,7 @@ PAGE_POLICY = "; ".join(
         "style-src 'self'",
         "img-src 'self' data: blob:",
         "connect-src 'self'",
+        "worker-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
@@ -81,6 +93,9 @@ PAGE_POLICY = "; ".join(
 
 OTHER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 """For a response that is not the page, if a browser is led to show it as one: a picture with a script in it, say."""
+
+WORKER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""For the service worker, which asks for nothing and loads nothing. Browsers start none that is in a sandbox."""
 
 _FEATURES = (
     "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "hid", "magnetometer",
@@ -99,7 +114,7 @@ _ALWAYS = (
 )
 
 
-def security_headers(*, html: bool) -> list[tuple[bytes, bytes]]:
-    """Return the headers of every response; `html` is for the page itself."""
-    policy = PAGE_POLICY if html else OTHER_POLICY
+def security_headers(*, html: bool, worker: bool = False) -> list[tuple[bytes, bytes]]:
+    """Return the headers of every response; `html` is for the page itself, `worker` for its service worker."""
+    policy = PAGE_POLICY if html else WORKER_POLICY if worker else OTHER_POLICY
     return [(b"content-security-policy", policy.encode()), *_ALWAYS]

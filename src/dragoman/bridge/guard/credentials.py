@@ -6,13 +6,17 @@ with it is invalid.
 
 A **cookie** is `<subject>.<issued>.<nonce>.<signature>`; its subject is the owner, or a share (`guard/shares.py`). The
 bridge stores nothing of it: the signature is made with the token. Browsers keep cookies by host and not by port, so the
-name of the cookie has the port in it, and the name is signed too. Under TLS the prefix `__Host-` keeps other hosts of
-the domain, and plain HTTP, from setting it.
+name of the cookie has the port in it, and the name is signed too: the port of the address that people open, which is
+the same for all bridges behind it, and a hash of its path if it has one. Under TLS the prefix `__Host-` keeps other
+hosts of the domain, and plain HTTP, from setting it.
 
 The **token for metrics** lets a monitoring program read `/metrics` and nothing else. It is derived from the token, so
 that it changes with it, and the token cannot be found from it.
 
 A **code** stands in a printed link in place of the token. It gives one browser the cookie of an owner, once.
+
+The **realm** tells bridges of one token from those of another in a database that they share. It, too, is derived from
+the token: whoever replaces that begins without the codes and the shares from before.
 """
 
 import hmac
@@ -27,9 +31,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.files.private_file import Exposed, PrivateFile, PrivateFileUnusable, next_step
+from dragoman.protocol.running_bridge import TOKEN_FILE
 
-TOKEN_FILE = "token"  # noqa: S105 -- the name of the file
-METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 -- the same
+METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 -- the name of the file
 
 COOKIE_LIFE_S = 30 * 24 * 3600
 """A browser that was not here for a month needs a new link."""
@@ -131,6 +135,21 @@ def keep_metrics_token(directory: Path, token: Token) -> None:
         file.replace(metrics_token(token).reveal().encode() + b"\n")
 
 
+def realm_of(token: Token) -> str:
+    """Name the bridges that have this token; the token cannot be found from it."""
+    return token.sign(b"realm", b"").hex()
+
+
+def make_code() -> str:
+    """Return a code that nobody guesses."""
+    return secrets.token_urlsafe(_CODE_BYTES)
+
+
+def hash_code(code: str) -> bytes:
+    """Return the key of a code: the time of a lookup by hash says nothing about the code."""
+    return sha256(code.encode(errors="surrogateescape")).digest()
+
+
 def _read_token(file: PrivateFile) -> Token | None:
     try:
         content = file.read().strip()
@@ -149,8 +168,8 @@ def _remedy(path: Path, error: Exposed) -> str:
 class Cookies:
     """Makes and checks the cookies of one bridge."""
 
-    def __init__(self, token: Token, port: int, *, is_secure: bool, clock: Callable[[], float] = time.time) -> None:
-        self.name = f"__Host-dragoman_{port}" if is_secure else f"dragoman_{port}"
+    def __init__(self, token: Token, place: str, *, is_secure: bool, clock: Callable[[], float] = time.time) -> None:
+        self.name = f"__Host-dragoman_{place}" if is_secure else f"dragoman_{place}"
         self._token = token
         self._clock = clock
         self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
@@ -199,32 +218,27 @@ class Cookies:
 
 
 class LinkCodes:
-    """The codes that were made and not used yet; only their hashes are kept."""
+    """The codes of one bridge that were made and not used yet, in memory; only their hashes are kept."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._unused: dict[bytes, float] = {}
 
-    def make(self) -> str:
+    async def make(self) -> str:
         """Return a code that lets one browser in, once."""
-        code = secrets.token_urlsafe(_CODE_BYTES)
+        code = make_code()
         self._remove_expired()
         while len(self._unused) >= MAX_CODES:
             del self._unused[next(iter(self._unused))]
-        self._unused[_hash(code)] = self._clock() + CODE_LIFE_S
+        self._unused[hash_code(code)] = self._clock() + CODE_LIFE_S
         return code
 
-    def redeem(self, code: str) -> bool:
+    async def redeem(self, code: str) -> bool:
         """Remove a code; tells whether it was there, and so neither used nor expired."""
         self._remove_expired()
-        return self._unused.pop(_hash(code), None) is not None
+        return self._unused.pop(hash_code(code), None) is not None
 
     def _remove_expired(self) -> None:
         now = self._clock()
         for key in [key for key, end in self._unused.items() if end <= now]:
             del self._unused[key]
-
-
-def _hash(code: str) -> bytes:
-    """Return the key of a code: the time of a lookup by hash says nothing about the code."""
-    return sha256(code.encode(errors="surrogateescape")).digest()

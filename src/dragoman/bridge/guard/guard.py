@@ -20,12 +20,12 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.bridge.guard.answers import AccessDenial, Grant, deny_too_many, deny_unauthorized
-from dragoman.bridge.guard.credentials import OWNER, SHARE_PREFIX, Cookies, LinkCodes, metrics_token
+from dragoman.bridge.guard.answers import AccessDenial, Grant, deny_too_many, deny_unauthorized, deny_unknown
+from dragoman.bridge.guard.credentials import OWNER, SHARE_PREFIX, Cookies, metrics_token
 from dragoman.bridge.guard.origin import check_host, check_origin, make_origin, normalize_origin, parse_authority
 from dragoman.bridge.guard.policy import GuardPolicy
 from dragoman.bridge.guard.rate_limit import RateLimiter, peer_of
-from dragoman.bridge.guard.shares import Shares
+from dragoman.bridge.guard.stores import AccessUnavailable, CredentialStores
 
 Scope = Mapping[str, Any]
 """The scope of an ASGI request, http or websocket."""
@@ -114,14 +114,23 @@ def _query(raw: bytes) -> tuple[tuple[str, str], ...] | None:
 class Guard:
     """Lets requests in, and gives browsers their cookies, for one bridge."""
 
-    def __init__(self, policy: GuardPolicy, shares: Shares | None = None) -> None:
-        self.shares = shares or Shares()
+    def __init__(self, policy: GuardPolicy, stores: CredentialStores | None = None) -> None:
+        stores = stores or CredentialStores()
+        self.shares = stores.shares
         self._policy = policy
-        self._codes = LinkCodes()
-        self._cookies = Cookies(policy.token, policy.port, is_secure=policy.is_secure)
+        self._codes = stores.codes
+        self._cookies = Cookies(policy.token, policy.cookie_place, is_secure=policy.is_secure, clock=stores.clock)
         self._failures = RateLimiter(policy.failures)
         self._anonymous = RateLimiter(policy.anonymous)
         self._admitted = RateLimiter(policy.admitted)
+
+    async def let_in(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
+        """Do as `admit` does, after a share that is not known here was looked up: another node may have made it."""
+        answer = self.admit(scope, for_panel=for_panel)
+        if isinstance(answer, AccessDenial) and answer.unknown_share is not None:
+            await self.shares.look_up(answer.unknown_share)
+            answer = self.admit(scope, for_panel=for_panel)
+        return answer
 
     def admit(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
         """Return the grant of a request, or why it is denied; `for_panel`: allowed origins may use the cookie."""
@@ -155,21 +164,30 @@ class Guard:
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return _logged(request, scope)
-        is_admitted = self._read_cookie(request) is not None
+        is_admitted = isinstance(self._read_cookie(request), Grant)
         limiter = self._admitted if is_admitted else self._anonymous
         denial = self._check_address(request) or _limited(limiter, request.peer)
         return None if denial is None else _logged(denial, scope)
 
-    def new_link_code(self) -> str:
-        """Return a code for a link that makes a browser an owner's; it works once, and not for long."""
-        return self._codes.make()
+    async def new_link_code(self) -> str:
+        """Return a code for a link that makes a browser an owner's; it works once, and not for long.
 
-    def redeem_code(self, code: str) -> str | None:
-        """Use an owner's code up, and return the `Set-Cookie` for it; None if it is not valid."""
-        return self._cookies.make() if self._codes.redeem(code) else None
+        Raises AccessUnavailable.
+        """
+        return await self._codes.make()
+
+    async def redeem_code(self, code: str) -> str | None:
+        """Use an owner's code up, and return the `Set-Cookie` for it; None if it is not valid.
+
+        Raises AccessUnavailable.
+        """
+        return self._cookies.make() if await self._codes.redeem(code) else None
 
     async def redeem_share(self, code: str) -> str | None:
-        """Use the code of a share up, and return the `Set-Cookie` for it; None if it is not valid. Raises OSError."""
+        """Use the code of a share up, and return the `Set-Cookie` for it; None if it is not valid.
+
+        Raises OSError, AccessUnavailable.
+        """
         share = await self.shares.redeem(code)
         return None if share is None else self._cookies.make(f"{SHARE_PREFIX}{share.id}", self.shares.left_s(share))
 
@@ -260,6 +278,8 @@ class Guard:
                 "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs, or ask "
                 "the owner who shared a session with you",
             )
+        if isinstance(grant, AccessDenial):
+            return grant
         if request.fetch_site is not None and request.fetch_site.lower() not in sites:
             return AccessDenial(
                 403, "another page sent this request, and only the bridge's own page may use its cookie"
@@ -268,11 +288,15 @@ class Guard:
             return AccessDenial(403, "a request with a cookie needs an Origin, so that it is known which page sent it")
         return grant
 
-    def _read_cookie(self, request: GuardedRequest) -> Grant | None:
+    def _read_cookie(self, request: GuardedRequest) -> Grant | AccessDenial | None:
         subject = self._cookies.read(request.cookie)
         if subject is None or subject == OWNER:
             return None if subject is None else Grant("owner", "cookie")
-        share = self.shares.find(subject.removeprefix(SHARE_PREFIX))
+        share_id = subject.removeprefix(SHARE_PREFIX)
+        try:
+            share = self.shares.find(share_id)
+        except AccessUnavailable as error:
+            return deny_unknown(str(error), share_id)
         return None if share is None else Grant("reader", "cookie", share)
 
     def _failed(self, request: GuardedRequest, reason: str) -> AccessDenial:

@@ -1,6 +1,7 @@
 """The policy that the guard follows: the token, and the hosts, origins and rates of a bridge."""
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +22,8 @@ from dragoman.errors import DragomanError
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 -- compared with, not bound
 
+_PATH_DIGITS = 8
+
 
 class BadServedAddress(DragomanError):
     """A host, an origin or a public address that a bridge cannot be served under."""
@@ -30,7 +33,7 @@ class GuardPolicy(msgspec.Struct, frozen=True):
     """The token, hosts, origins and rates by which a guard decides."""
 
     token: Token
-    port: int
+    cookie_place: str
     """Part of the cookie's name, because browsers keep the cookies of all ports of a host together."""
     hosts: frozenset[str]
     origins: frozenset[str]
@@ -60,14 +63,15 @@ def make_policy(
     served = [_served(name, port) for name in names] + [_allowed(text, port) for text in allow_hosts]
     hosts = {form for authority in served for form in _forms(scheme, authority)}
     origins = {make_origin(scheme, authority) for authority in served} | {_origin(text) for text in allow_origins}
-    public_scheme = scheme
+    public_scheme, cookie_place = scheme, str(port)
     if public_url is not None:
         public_scheme, authority = split_public_url(public_url)
+        cookie_place = _public_place(public_url)
         hosts.update(_forms(public_scheme, authority))
         origins.add(make_origin(public_scheme, authority))
     return GuardPolicy(
         token=token,
-        port=port,
+        cookie_place=cookie_place,
         hosts=frozenset(hosts),
         origins=frozenset(origins),
         is_secure=public_scheme == "https",
@@ -96,6 +100,14 @@ def split_public_url(url: str) -> tuple[str, Authority]:
             f"{url!r} is not a public address; expected one such as https://agents.example.org/dragoman/"
         )
     return parts.scheme, authority
+
+
+def _public_place(url: str) -> str:
+    """Tell the address that people open from others of its host, in the same words at every node behind it."""
+    scheme, authority = split_public_url(url)
+    path = urlsplit(url).path.strip("/")
+    port = authority.port or DEFAULT_PORTS[scheme]
+    return f"{port}_{sha256(path.encode()).hexdigest()[:_PATH_DIGITS]}" if path else f"{port}"
 
 
 def _served(name: str, port: int) -> Authority:

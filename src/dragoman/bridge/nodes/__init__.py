@@ -1,6 +1,8 @@
 """Several bridges on one database: which node owns a session, and how viewers on other nodes use it.
 
 node.py             this bridge as one of the nodes: heartbeat, messages, wakes
+access.py           shares and codes of links, the same on every node
+code_directory.py   codes that lead to something at one node
 mailbox.py          messages to other nodes, in order
 messages.py         what nodes say to each other
 agent_node.py       one agent's sessions among the nodes: lost ones, lists, announcements

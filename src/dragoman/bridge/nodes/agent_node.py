@@ -2,14 +2,22 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.delivery import Delivery, Journal, SessionDescription, StoredJournal, TailBudget, Viewer
+from dragoman.bridge.delivery import (
+    Delivery,
+    Journal,
+    SessionDescription,
+    StoredJournal,
+    TailBudget,
+    Viewer,
+    ViewerRequest,
+)
 from dragoman.bridge.delivery.database_journal import DatabaseJournal, SharedTables
 from dragoman.bridge.delivery.database_journal_store import DatabaseJournalStore
 from dragoman.bridge.delivery.viewer import ViewerHandler
@@ -17,19 +25,25 @@ from dragoman.bridge.envelope import encode
 from dragoman.bridge.nodes.labels import DatabaseLabels
 from dragoman.bridge.nodes.messages import (
     Announced,
+    BringLogin,
     CloseLink,
+    ForAgent,
+    Joined,
     Labelled,
+    LoginBrought,
     NodeMessage,
     OpenLink,
+    OpenQuestion,
+    QuestionOpened,
     ViewerLine,
 )
 from dragoman.bridge.nodes.node import BridgeNode
 from dragoman.bridge.nodes.relay import ViewerRelay, give_up_unseen
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
 from dragoman.bridge.nodes.replica import ReplicaJournal
-from dragoman.bridge.registry import Announcements, ServedSession, SessionRegistry
+from dragoman.bridge.registry import NO_LABEL, Announcements, ServedSession, SessionRegistry
 from dragoman.bridge.registry.session_updates import from_iso
-from dragoman.bridge.router import Router
+from dragoman.bridge.router import BroughtLogin, CodeKind, LinkedQuestion, Router
 from dragoman.bridge.settings import ViewerLimits
 from dragoman.bridge.supervisor import AgentSupervisor
 from dragoman.errors import DragomanError, LogFailed
@@ -48,6 +62,18 @@ MAX_WAITING_BYTES = 8 * 1024 * 1024
 _decode_header = msgspec.json.Decoder(Header).decode
 
 
+class CodeTarget(Protocol):
+    """The things of one agent here that the codes of people lead to."""
+
+    def open_question(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
+        """Give the question of a link, after the option was chosen; None if there is none."""
+        ...
+
+    async def bring_login(self, back: Mapping[str, str]) -> BroughtLogin | None:
+        """Give the agent what a browser brought back from a login; None if no login waits."""
+        ...
+
+
 class AgentParts(msgspec.Struct, frozen=True):
     """The parts of a bridge that serve one agent."""
 
@@ -58,6 +84,7 @@ class AgentParts(msgspec.Struct, frozen=True):
     router: Router
     handler: ViewerHandler
     limits: ViewerLimits
+    code_target: CodeTarget
 
 
 class AgentNode:
@@ -70,12 +97,11 @@ class AgentNode:
         scope = journal_scope(agent)
         self._table = SessionTable(node.database, scope)
         replays = SessionTable(node.database, f"replay:{agent}")
-        self.journals = DatabaseJournalStore(SharedTables(self._table, replays, node.node, self, spawn), budget)
+        tables = SharedTables(self._table, replays, node.node, self, spawn)
+        self.journals = DatabaseJournalStore(tables, budget)
         self.journals.on_deleted = self._deleted
         self.labels = DatabaseLabels(LabelTable(node.database, scope), self._labelled)
-        self.relay = ViewerRelay(
-            agent, node.node.id, table=self._table, budget=budget, parts=self, send=node.mailbox.send, spawn=spawn
-        )
+        self.relay = ViewerRelay(agent, tables, budget=budget, parts=self, send=node.mailbox.send)
         self.viewers = RemoteViewers(agent, node.mailbox, self._admit)
         self._parts: AgentParts | None = None
         self._waiting_bytes = 0
@@ -96,6 +122,7 @@ class AgentNode:
     def connect(self, parts: AgentParts) -> None:
         """Take the parts that serve the agent, which are made after this."""
         self._parts = parts
+        parts.router.opening.pass_elsewhere = self._pass_elsewhere
         self._node.add(self._agent, self)
 
     def receive(self, viewer: Viewer, line: bytes) -> None:
@@ -105,6 +132,20 @@ class AgentNode:
     def viewer_left(self, viewer: Viewer) -> None:
         """Note that a viewer has left."""
         self.relay.viewer_left(viewer)
+
+    async def has_session(self, session_id: str) -> bool:
+        """Tell whether any node has a session; raises LogFailed."""
+        return await self.relay.locate(session_id) is not None
+
+    # router.code_register.CodeRegister
+
+    async def publish(self, kind: CodeKind, hash_: bytes, *, life_s: float, limit: int) -> None:
+        """Have every node find what a code leads to here; raises LogFailed."""
+        await self._node.access.codes.publish(kind, hash_, self._agent, life_s=life_s, limit=limit)
+
+    def now_s(self) -> float:
+        """Return the time of the database, in seconds since 1970."""
+        return self._node.node.now_ms() / 1000
 
     # relay.RelayParts
 
@@ -124,6 +165,10 @@ class AgentNode:
     def initialize_params(self, viewer: Viewer) -> Raw:
         """Return the params of a viewer's `initialize`."""
         return self.parts.router.initialize_params(viewer)
+
+    def address_of(self, viewer: Viewer) -> str | None:
+        """Return the address at which a viewer reaches this bridge, if it is known."""
+        return self.parts.router.logins.address_of(viewer)
 
     def session_added(self, session: ServedSession) -> None:
         """Have viewers follow a session here that is open here now."""
@@ -145,8 +190,9 @@ class AgentNode:
         self._tell_nodes(self._announcement(journal, described))
 
     def greet_node(self, node: uuid.UUID) -> None:
-        """Tell a node that has come of the sessions that are open here."""
+        """Tell a node that was found of this one, and of the sessions that are open here."""
         self.relay.add_node(node)
+        self._node.mailbox.send(node, Joined(self._agent))
         for session in self.parts.registry.sessions.values():
             self._node.mailbox.send(node, self._announcement(session.journal, session.describe_for_lists()))
 
@@ -175,7 +221,7 @@ class AgentNode:
 
     # node.NodeAgent
 
-    def take(self, message: NodeMessage, sender: uuid.UUID) -> None:
+    def take(self, message: ForAgent, sender: uuid.UUID) -> None:
         """Take a message of another node."""
         parts = self.parts
         match message:
@@ -187,8 +233,14 @@ class AgentNode:
                 self._take_announced(message)
             case Labelled():
                 self._take_label(message)
+            case OpenQuestion():
+                self._open_question(message, sender)
+            case BringLogin():
+                self._spawn(self._bring_login(message, sender))
+            case Joined():
+                pass  # its sender is looked for if it is not known
             case _:
-                self.relay.take(message)
+                self.relay.take(message, sender)
 
     def followed(self) -> list[int]:
         """Return the keys of all sessions that viewers here follow and other nodes write."""
@@ -204,20 +256,35 @@ class AgentNode:
         for node in nodes:
             self.relay.drop_node(node)
             self.viewers.drop_node(node)
-        before = self.journals.stored
-        await self.journals.scan()
-        for session_id, stored in self.journals.stored.items():
-            known = before.get(session_id)
-            if known is not None and known.described is not None and stored.described is None:
-                self.parts.registry.announce_stored(stored)
+        await self._scan()
 
     def lose_all(self, failure: LogFailed) -> None:
         """Stop everything that only an owner may do: the database was out of reach for too long."""
         self.journals.lose_all(failure)
         self.relay.lose_all(str(failure))
 
-    async def find_lost(self) -> None:
-        """Give up the sessions that another node took while this process stood still; raises DragomanError."""
+    def lose_touch(self, node: uuid.UUID, reason: str) -> None:
+        """Note that messages for a node were dropped: those who wait for one are told."""
+        self.relay.close_links(node, reason)
+        self.viewers.drop_node(node)
+
+    async def catch_up(self) -> None:
+        """Note what other nodes did while this one was away, of which nobody told it; raises DragomanError.
+
+        They may have taken its sessions. They may have changed, made and deleted others.
+        """
+        await self._find_lost()
+        before = {session_id: self.labels.of(session_id) for session_id in self.labels.ids()}
+        await self.labels.read()
+        await self._scan()
+        for session_id in {*before, *self.labels.ids()}:
+            if self.labels.of(session_id) != before.get(session_id, NO_LABEL):
+                self._show_label(session_id)
+
+    # The rest.
+
+    async def _find_lost(self) -> None:
+        """Give up the sessions that another node took; raises DragomanError."""
         journals = self.journals.open_journals()
         sessions = [journal.session for journal in journals if journal.session is not None]
         lost = await find_lost(self._node.database, sessions) if sessions else set[int]()
@@ -225,10 +292,26 @@ class AgentNode:
             if journal.session is not None and journal.session.key in lost:
                 journal.lose(Fenced(journal.header.id))
 
-    # The rest.
+    async def _scan(self) -> None:
+        """Look for the sessions that others have, or nobody, and tell viewers what changed; raises DragomanError."""
+        before = self.journals.stored
+        await self.journals.scan()
+        registry, stored = self.parts.registry, self.journals.stored
+        for session_id in before.keys() - stored.keys() - registry.sessions.keys():
+            self._tell_deleted(session_id)
+        for session_id, found in stored.items():
+            if session_id not in before or _shown(found) != _shown(before[session_id]):
+                registry.announce_stored(found)
 
-    def _admit(self, viewer: Viewer) -> None:
+    def _pass_elsewhere(self, request: ViewerRequest) -> None:
+        """Look for the owner of a session again, which was nobody's a moment ago."""
+        if request.end():
+            self.relay.receive(request.viewer, request.given)
+
+    def _admit(self, viewer: RemoteViewer) -> None:
         self.parts.delivery.admit(viewer)
+        if viewer.link.address is not None:
+            self.parts.router.logins.note_address(viewer, viewer.link.address)
 
     async def _give_up(self) -> None:
         """End the work of the agent, then let the viewers of lost sessions follow them from the database."""
@@ -271,8 +354,7 @@ class AgentNode:
         registry = self.parts.registry
         if message.is_deleted:
             self.journals.stored.pop(message.session, None)
-            ended = {"sessionId": message.session, "state": "gone", "deleted": True, "viewers": 0, "pending": 0}
-            self.parts.announcements.stored_changed(ended)
+            self._tell_deleted(message.session)
             return
         if message.session in registry.sessions:
             return
@@ -281,21 +363,43 @@ class AgentNode:
             header=_decode_header(message.header),
             title=described.get("title"),
             updated_ms=from_iso(described["updatedAt"]),
-            prompted=message.is_prompted,
+            prompted=message.is_prompted or bool(described.get("viewers")),
             described=described,
         )
         self.journals.stored[message.session] = stored
         registry.announce_stored(stored)
 
+    def _tell_deleted(self, session_id: str) -> None:
+        ended = {"sessionId": session_id, "state": "gone", "deleted": True, "viewers": 0, "pending": 0}
+        self.parts.announcements.stored_changed(ended)
+
     def _take_label(self, message: Labelled) -> None:
-        label = self.labels.take_told(message.session, message.label)
+        self.labels.take_told(message.session, message.label)
+        self._show_label(message.session)
+
+    def _show_label(self, session_id: str) -> None:
         registry = self.parts.registry
-        session = registry.sessions.get(message.session)
-        stored = self.journals.stored.get(message.session)
+        session = registry.sessions.get(session_id)
+        stored = self.journals.stored.get(session_id)
         if session is not None:
-            session.set_label(label)
+            session.set_label(self.labels.of(session_id))
         elif stored is not None:
             registry.announce_stored(stored)
+
+    def _open_question(self, message: OpenQuestion, sender: uuid.UUID) -> None:
+        opened = self.parts.code_target.open_question(message.hash, message.option)
+        answer = QuestionOpened(message.agent, message.id, None)
+        if opened is not None:
+            described = msgspec.json.encode(opened.described)
+            answer = QuestionOpened(message.agent, message.id, described, opened.is_offered)
+        self._node.mailbox.send(sender, answer)
+
+    async def _bring_login(self, message: BringLogin, sender: uuid.UUID) -> None:
+        brought = await self.parts.code_target.bring_login(message.back)
+        answer = LoginBrought(message.agent, message.id, None)
+        if brought is not None:
+            answer = LoginBrought(message.agent, message.id, brought.server, brought.is_taken)
+        self._node.mailbox.send(sender, answer)
 
     def _deleted(self, session_id: str) -> None:
         self._tell_nodes(Announced(self._agent, session_id, is_deleted=True))
@@ -311,3 +415,9 @@ class AgentNode:
         """Have the last records committed."""
         with suppress(asyncio.CancelledError, DragomanError):
             await self.journals.close()
+
+
+def _shown(stored: StoredJournal) -> tuple[str | None, bool, dict[str, Any]]:
+    """Return the facts of a session that are news when they change; its time alone is none."""
+    described = {key: value for key, value in (stored.described or {}).items() if key != "updatedAt"}
+    return stored.title, stored.prompted, described

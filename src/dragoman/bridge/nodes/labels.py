@@ -7,8 +7,12 @@ from pathlib import Path
 import msgspec
 
 from dragoman.bridge.registry import NO_LABEL, SessionLabel, SessionLabels
+from dragoman.cancellation import finish
 from dragoman.errors import DragomanError
 from dragoman.store.postgresql.label_table import LabelTable
+
+_LAST_WRITE_S = 2.0
+"""For a label that is being written when the bridge ends."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SessionLabel).decode
@@ -24,19 +28,17 @@ class DatabaseLabels(SessionLabels):
 
     async def read(self) -> None:
         """Read all labels; raises LogFailed."""
-        for session_id, label in (await self._table.read()).items():
-            self.take(session_id, _decode(label))
+        async with self._writing:
+            self._labels = {session_id: _decode(label) for session_id, label in (await self._table.read()).items()}
 
-    def take_told(self, session_id: str, label: bytes) -> SessionLabel:
+    def take_told(self, session_id: str, label: bytes) -> None:
         """Keep a label that another node has written."""
-        told = _decode(label)
-        self.take(session_id, told)
-        return told
+        self.take(session_id, _decode(label))
 
     async def _write(self, session_id: str, label: SessionLabel) -> None:
         written = _encode(label)
         try:
-            await self._table.put(session_id, None if label == NO_LABEL else written)
+            await finish(self._table.put(session_id, None if label == NO_LABEL else written), limit_s=_LAST_WRITE_S)
         except DragomanError as error:
             raise OSError(errno.EIO, str(error)) from error
         self._on_change(session_id, written)

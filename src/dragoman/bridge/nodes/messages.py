@@ -22,6 +22,8 @@ class OpenLink(msgspec.Struct, frozen=True, tag="open"):
     """The viewer's params of `initialize`."""
     access: ViewerAccess
     over_http: bool
+    address: str | None = None
+    """The address at which the viewer reaches its bridge."""
 
 
 class ViewerLine(msgspec.Struct, frozen=True, tag="line"):
@@ -71,6 +73,15 @@ class Skip(msgspec.Struct, frozen=True, tag="skip"):
     seq: int
 
 
+class TerminalNames(msgspec.Struct, frozen=True, tag="terminals"):
+    """The viewer's own names of terminals that have other ids in the records of a session."""
+
+    agent: str
+    link: str
+    session: str
+    names: dict[str, str]
+
+
 class Direct(msgspec.Struct, frozen=True, tag="direct"):
     """A message for the viewer alone, to be given behind a record of a session."""
 
@@ -95,6 +106,12 @@ class LinkClosed(msgspec.Struct, frozen=True, tag="closed"):
     reason: str
 
 
+class Joined(msgspec.Struct, frozen=True, tag="joined"):
+    """The sender has come, or has found the receiver."""
+
+    agent: str
+
+
 class Announced(msgspec.Struct, frozen=True, tag="announced"):
     """A session of the sender changed, as lists show it, or is no more."""
 
@@ -114,8 +131,50 @@ class Labelled(msgspec.Struct, frozen=True, tag="labelled"):
     label: bytes
 
 
-FromOwner: TypeAlias = Bound | Unbound | Skip | Direct | LinkClosed
-NodeMessage: TypeAlias = OpenLink | ViewerLine | CloseLink | FromOwner | Announced | Labelled
+class BringLogin(msgspec.Struct, frozen=True, tag="login"):
+    """A browser came back from a login that an agent of the receiver waits for."""
+
+    agent: str
+    id: str
+    back: dict[str, str]
+    """The parameters that it brought."""
+
+
+class LoginBrought(msgspec.Struct, frozen=True, tag="brought"):
+    """The agent was given what the browser brought."""
+
+    agent: str
+    id: str
+    server: str | None
+    """None if no login waits for it."""
+    is_taken: bool = False
+
+
+class OpenQuestion(msgspec.Struct, frozen=True, tag="question"):
+    """A person opened a link to a question of the receiver, and may have chosen an option."""
+
+    agent: str
+    id: str
+    hash: bytes
+    """Of the code of the link."""
+    option: str | None = None
+
+
+class QuestionOpened(msgspec.Struct, frozen=True, tag="opened"):
+    """How the question of a link stands, after the option was taken."""
+
+    agent: str
+    id: str
+    described: bytes | None
+    """None if there is no such link."""
+    is_offered: bool = True
+
+
+FromOwner: TypeAlias = Bound | Unbound | Skip | TerminalNames | Direct | LinkClosed
+CodeRequest: TypeAlias = OpenQuestion | BringLogin
+CodeAnswer: TypeAlias = QuestionOpened | LoginBrought
+ForAgent: TypeAlias = OpenLink | ViewerLine | CloseLink | FromOwner | Joined | Announced | Labelled | CodeRequest
+NodeMessage: TypeAlias = ForAgent | CodeAnswer
 
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(NodeMessage).decode

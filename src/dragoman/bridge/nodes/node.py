@@ -10,14 +10,20 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Container, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
 from psycopg import Error
 
+from dragoman.bridge.guard.credentials import hash_code
 from dragoman.bridge.nodes import messages
+from dragoman.bridge.nodes.access import NodeAccess
+from dragoman.bridge.nodes.code_directory import NodeGone
 from dragoman.bridge.nodes.mailbox import Mailbox
-from dragoman.bridge.nodes.messages import NodeMessage
+from dragoman.bridge.nodes.messages import BringLogin, ForAgent, LoginBrought, OpenQuestion, QuestionOpened
+from dragoman.bridge.router import BroughtLogin, LinkedQuestion
+from dragoman.bridge.router.logins import PASS_TIMEOUT_S, PASSED
 from dragoman.errors import DragomanError, LogFailed
 from dragoman.store.postgresql import Database, schema
 from dragoman.store.postgresql.errors import LeaseLost
@@ -36,7 +42,7 @@ _LISTEN_RETRY_S = 2.0
 _LAST_MESSAGES_S = 1.0
 _SWEEP_S = 60.0
 _STOOD_STILL = 2 / 3
-"""Part of the lease after which this process asks whether its sessions were taken."""
+"""Part of the lease after which other nodes may have taken this one for dead."""
 
 _log = logging.getLogger("dragoman.bridge")
 
@@ -44,7 +50,7 @@ _log = logging.getLogger("dragoman.bridge")
 class NodeAgent(Protocol):
     """One agent's sessions, as the node needs them."""
 
-    def take(self, message: NodeMessage, sender: uuid.UUID) -> None:
+    def take(self, message: ForAgent, sender: uuid.UUID) -> None:
         """Take a message of another node."""
         ...
 
@@ -57,7 +63,7 @@ class NodeAgent(Protocol):
         ...
 
     def greet_node(self, node: uuid.UUID) -> None:
-        """Tell a node that has come of the sessions that are open here."""
+        """Tell a node that was found of this one, and of the sessions that are open here."""
         ...
 
     async def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
@@ -68,9 +74,62 @@ class NodeAgent(Protocol):
         """Stop everything that only an owner may do."""
         ...
 
-    async def find_lost(self) -> None:
-        """Give up the sessions that another node took while this process stood still; raises DragomanError."""
+    def lose_touch(self, node: uuid.UUID, reason: str) -> None:
+        """Note that messages for a node were dropped."""
         ...
+
+    async def catch_up(self) -> None:
+        """Note what other nodes did while this one was away, of which nobody told it; raises DragomanError."""
+        ...
+
+
+class NodeWakes:
+    """Wakes other nodes: once for all that was committed while the wake before was under way."""
+
+    def __init__(self, table: MessageTable) -> None:
+        self._table = table
+        self._to_wake: set[uuid.UUID] = set()
+        self._waking: asyncio.Task[None] | None = None
+
+    def wake(self, nodes: Iterable[uuid.UUID]) -> None:
+        """Wake nodes soon."""
+        self._to_wake.update(nodes)
+        if self._waking is None:
+            self._waking = asyncio.create_task(self._wake_all())
+
+    def cancel(self) -> None:
+        """Wake nobody any more."""
+        if self._waking is not None:
+            self._waking.cancel()
+
+    async def _wake_all(self) -> None:
+        try:
+            while self._to_wake:
+                nodes, self._to_wake = self._to_wake, set()
+                try:
+                    await self._table.wake(list(nodes))
+                except DragomanError:
+                    return  # they look for themselves
+        finally:
+            self._waking = None
+
+
+class TakenMessages:
+    """The messages of other nodes that were taken."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[uuid.UUID, int] = {}
+        """The last one of each node."""
+        self._leaving: dict[uuid.UUID, int] = {}
+        """The same of nodes that have left for good; their rows are removed with the next look."""
+
+    def forget_others(self, known: Container[uuid.UUID]) -> None:
+        """Forget the numbers of nodes that have left for good, once their messages are removed too."""
+        left = {sender: number for sender, number in self.numbers.items() if sender not in known}
+        for sender, number in left.items():
+            if self._leaving.get(sender) == number:
+                del self.numbers[sender]
+        self._leaving = {sender: number for sender, number in left.items() if sender in self.numbers}
 
 
 class BridgeNode:
@@ -85,16 +144,16 @@ class BridgeNode:
         self.node.on_lost = self._lose
         self._pruner = Pruner(self.database, self.node.id, retention)
         self._table = MessageTable(self.database, self.node.id)
-        self.mailbox = Mailbox(self._table)
+        self.mailbox = Mailbox(self._table, self.node.lease_s)
+        self.mailbox.on_lost_touch = self._lose_touch
+        self.access = NodeAccess(self.database, self.node, self.mailbox.send)
         self._agents: dict[str, NodeAgent] = {}
         self._nodes: dict[uuid.UUID, list[str]] = {}
         """The nodes that live, this one left out."""
-        self._taken: dict[uuid.UUID, int] = {}
-        """The last message of each node that was taken."""
+        self._taken = TakenMessages()
         self._woken = asyncio.Event()
         self._is_listening = False
-        self._to_wake: set[uuid.UUID] = set()
-        self._waking: asyncio.Task[None] | None = None
+        self._wakes = NodeWakes(self._table)
 
     async def open(self) -> None:
         """See that the tables are there, and begin the heartbeat; raises LogFailed."""
@@ -105,46 +164,67 @@ class BridgeNode:
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return the work that takes messages of other nodes, until it is cancelled."""
-        return [self._listen(), self._look_regularly()]
+        return [self._listen(), self._look_regularly(), self.access.watch()]
 
     async def close(self) -> None:
         """Give all sessions to other nodes, and leave."""
         await self.mailbox.finish(_LAST_MESSAGES_S)
-        if self._waking is not None:
-            self._waking.cancel()
+        self._wakes.cancel()
+        self.access.close()
         await self._pruner.stop()
         await self.node.leave()
         await self.database.close()
 
     def add(self, name: str, agent: NodeAgent) -> None:
-        """Pass the messages for an agent to it."""
+        """Pass the messages for an agent to it, and tell the other nodes that serve it."""
         self._agents[name] = agent
+        for node in self.others(name):
+            agent.greet_node(node)
 
     @property
-    def has_others(self) -> bool:
-        """Whether other bridges live."""
-        return bool(self._nodes)
+    def remembered(self) -> set[uuid.UUID]:
+        """The other nodes of which it remembers anything."""
+        return {*self._nodes, *self._taken.numbers, *self.mailbox.receivers}
 
     def others(self, agent: str) -> list[uuid.UUID]:
         """Return the other nodes that serve an agent of this name."""
         return [node for node, agents in self._nodes.items() if agent in agents]
 
-    def wake(self, nodes: Iterable[uuid.UUID]) -> None:
-        """Wake nodes: once for all that was committed while the wake before was under way."""
-        self._to_wake.update(nodes)
-        if self._waking is None:
-            self._waking = asyncio.create_task(self._wake_all())
+    async def open_question(self, hash_: bytes, option_id: str | None) -> LinkedQuestion | None:
+        """Give the question of a link that another node made, as `ServedAgent.open_question`; None if there is none.
 
-    async def _wake_all(self) -> None:
+        Raises AccessUnavailable.
+        """
         try:
-            while self._to_wake:
-                nodes, self._to_wake = self._to_wake, set()
-                try:
-                    await self._table.wake(list(nodes))
-                except DragomanError:
-                    return  # they look for themselves
-        finally:
-            self._waking = None
+            answer = await self.access.codes.ask(
+                "question", hash_, lambda agent, id_: OpenQuestion(agent, id_, hash_, option_id)
+            )
+        except NodeGone:
+            return LinkedQuestion({"state": "gone"})
+        if not isinstance(answer, QuestionOpened) or answer.described is None:
+            return None
+        return LinkedQuestion(msgspec.json.decode(answer.described), answer.is_offered)
+
+    async def bring_login(self, back: Mapping[str, str]) -> BroughtLogin | None:
+        """Give an agent of another node what a browser brought back, as `ServedAgent.bring_login`.
+
+        Raises AccessUnavailable.
+        """
+        hash_ = hash_code(back.get("state", ""))
+        passed = {name: back[name] for name in PASSED if name in back}
+        try:
+            answer = await self.access.codes.ask(
+                "login", hash_, lambda agent, id_: BringLogin(agent, id_, passed), work_s=PASS_TIMEOUT_S
+            )
+        except NodeGone:
+            return None
+        if not isinstance(answer, LoginBrought) or answer.server is None:
+            return None
+        return BroughtLogin(answer.server, answer.is_taken)
+
+    def wake(self, nodes: Iterable[uuid.UUID]) -> None:
+        """Have nodes look."""
+        self._wakes.wake(nodes)
 
     async def _listen(self) -> None:
         """Be told when to look, again and again: the connection may be lost or refused."""
@@ -154,7 +234,8 @@ class BridgeNode:
                 try:
                     self._is_listening = True
                     self._woken.set()
-                    async for _ in connection.notifies():
+                    async for told in connection.notifies():
+                        self.access.note_wake(told.payload)
                         self._woken.set()
                 finally:
                     self._is_listening = False
@@ -177,14 +258,15 @@ class BridgeNode:
             now = time.monotonic()
             try:
                 if now - looked_at > self.node.lease_s * _STOOD_STILL:
-                    await self._find_lost()
-                await self._look()
-                if now >= next_nodes:
+                    await self._catch_up()
+                has_new_sender = await self._look()
+                if now >= next_nodes or has_new_sender:
                     next_nodes = now + LOOK_S
                     await self._look_for_nodes()
                 if now >= next_sweep:
                     next_sweep = now + _SWEEP_S
                     await self._table.sweep()
+                    await self.access.sweep()
             except DragomanError as error:
                 _log.log(logging.DEBUG if is_away else logging.WARNING, "no messages of other nodes: %s", error)
                 is_away = True
@@ -195,22 +277,29 @@ class BridgeNode:
             is_away = False
             looked_at = time.monotonic()
 
-    async def _look(self) -> None:
+    async def _look(self) -> bool:
+        """Take messages and records; tells whether a message was of a node that is not known."""
+        senders: set[uuid.UUID] = set()
         keys = [key for agent in self._agents.values() for key in agent.followed()]
         tips = await self._table.tips(keys) if keys else {}
         while True:
-            found = await self._table.look(self._taken)
+            found = await self._table.look(self._taken.numbers)
             for message in found:
-                self._taken[message.sender] = message.number
+                senders.add(message.sender)
+                self._taken.numbers[message.sender] = message.number
                 self._take(message.body, message.sender)
             if len(found) < MAX_ROWS:
                 break
         for agent in self._agents.values():
             await agent.follow(tips)
+        return not senders <= self._nodes.keys()
 
     def _take(self, body: bytes, sender: uuid.UUID) -> None:
         try:
             message = messages.decode(body)
+            if isinstance(message, QuestionOpened | LoginBrought):
+                self.access.codes.take(message)
+                return
             agent = self._agents.get(message.agent)
             if agent is not None:
                 agent.take(message, sender)
@@ -219,8 +308,9 @@ class BridgeNode:
             asyncio.get_running_loop().call_exception_handler(context)
 
     async def _look_for_nodes(self) -> None:
-        nodes = await self._table.nodes()
-        nodes.pop(self.node.id, None)
+        known = await self._table.nodes()
+        nodes = {node: agents for node, agents in known.items() if agents is not None and node != self.node.id}
+        self._taken.forget_others(known)
         gone, new = self._nodes.keys() - nodes.keys(), nodes.keys() - self._nodes.keys()
         self._nodes = nodes
         for node in new:
@@ -228,13 +318,19 @@ class BridgeNode:
                 if name in nodes[node]:
                     agent.greet_node(node)
         for node in gone:
-            self.mailbox.forget(node)
+            self.mailbox.drop(node)
+        self.access.codes.drop_nodes(gone)
         for agent in self._agents.values() if gone else ():
             await agent.drop_nodes(set(gone))
+        self.mailbox.forget_others(nodes)
 
-    async def _find_lost(self) -> None:
+    async def _catch_up(self) -> None:
         for agent in self._agents.values():
-            await agent.find_lost()
+            await agent.catch_up()
+
+    def _lose_touch(self, node: uuid.UUID, reason: str) -> None:
+        for agent in self._agents.values():
+            agent.lose_touch(node, reason)
 
     def _lose(self, failure: LeaseLost) -> None:
         self.mailbox.drop_all()

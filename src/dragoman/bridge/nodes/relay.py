@@ -9,16 +9,20 @@ A viewer follows such a session by a replica of its journal (`replica`). If its 
 that the owner had are refused, and the viewer is made known at the next owner as soon as there is one.
 """
 
+import logging
+import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.bridge.delivery import Subscription, TailBudget, Viewer
+from dragoman.bridge.delivery.database_journal import SharedTables
 from dragoman.bridge.envelope import fields_of, make_request, session_of, string_of, with_param
 from dragoman.bridge.nodes.messages import (
     Bound,
@@ -29,17 +33,20 @@ from dragoman.bridge.nodes.messages import (
     NodeMessage,
     OpenLink,
     Skip,
+    TerminalNames,
     Unbound,
     ViewerLine,
 )
+from dragoman.bridge.nodes.remote_viewer import RemoteViewer
 from dragoman.bridge.nodes.replica import ReplicaJournal, WatchedSession
-from dragoman.errors import DragomanError, ErrorCode
+from dragoman.errors import DragomanError, ErrorCode, SessionBusy, SessionUnreadable
 from dragoman.store.block import Header
 from dragoman.store.postgresql.message_table import SessionTip
-from dragoman.store.postgresql.session_table import SessionTable
+from dragoman.store.postgresql.session_table import LocatedSession
 from dragoman.wire import Malformed, Message, parse
 
 _LOAD, _RESUME = "session/load", "session/resume"
+_INSPECT = "_dragoman/inspect"
 _REOPENING = frozenset({_LOAD, _RESUME})
 
 _WITHOUT_AGENT = frozenset(
@@ -50,7 +57,13 @@ _WITHOUT_AGENT = frozenset(
 MAX_HELD = 1_000
 """Messages of one viewer that wait while the owner of a session is looked for."""
 
+_GONE_KEPT_S = 60.0
+"""Longer than anybody waits for an answer of the database."""
+
+_MOVED = "another bridge has this session by now; ask again"
 _ENDED = "the bridge that had this session has ended, and the turn with it; ask again"
+
+_log = logging.getLogger("dragoman.bridge")
 
 _decode_header = msgspec.json.Decoder(Header).decode
 
@@ -74,12 +87,15 @@ class RelayParts(Protocol):
         """Return the params of a viewer's `initialize`."""
         ...
 
+    def address_of(self, viewer: Viewer) -> str | None:
+        """Return the address at which a viewer reaches this bridge, if it is known."""
+        ...
+
 
 class PendingRelay(msgspec.Struct, frozen=True):
     """A request of a viewer that another node has."""
 
     method: str
-    line: bytes
     session_id: str | None
     is_ours: bool = False
     """Whether the viewer did not ask it."""
@@ -107,27 +123,24 @@ class ViewerRelay:
     def __init__(
         self,
         agent: str,
-        node: uuid.UUID,
+        tables: SharedTables,
         *,
-        table: SessionTable,
         budget: TailBudget,
         parts: RelayParts,
         send: Callable[[uuid.UUID, NodeMessage], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self.watched: dict[str, WatchedSession] = {}
         self._agent = agent
-        self._node = node
-        self._table = table
+        self._node = tables.node.id
+        self._tables = tables
         self._budget = budget
         self._parts = parts
         self._send = send
-        self._spawn = spawn
         self._links: dict[str, OwnerLink] = {}
         self._held: dict[Viewer, deque[bytes]] = {}
         self._numbers = count(1)
-        self._gone: set[uuid.UUID] = set()
-        """Nodes that have ended: an answer of the database may be older than that."""
+        self._gone: dict[uuid.UUID, float] = {}
+        """Nodes that have ended, and when: an answer of the database may be older than that."""
 
     # Messages of viewers.
 
@@ -160,11 +173,25 @@ class ViewerRelay:
             self._send(link.owner, ViewerLine(self._agent, link.id, line))
             return
         session_id = session_of(message.params)
+        if message.method == _INSPECT and session_id is None:
+            self._end_inspection(viewer, message.params)
         if message.method is None or session_id is None or self._parts.is_open(session_id):
             self._parts.route(viewer, line)
             return
         self._held[viewer] = deque()
-        self._spawn(self._find_owner(viewer, message, line, session_id))
+        self._tables.spawn(self._find_owner(viewer, message, line, session_id))
+
+    def _end_inspection(self, viewer: Viewer, params: Raw | UnsetType) -> None:
+        """Have other nodes show a viewer their wire no more, if it wants to see none."""
+        if bytes(fields_of(params).get("on", b"")) == b"false":
+            for link in self._links_of(viewer):
+                self._ask(link, _INSPECT, {"on": False}, None)
+
+    def _ask(self, link: OwnerLink, method: str, params: dict[str, Any], session_id: str | None) -> None:
+        """Ask something that the viewer did not ask, and that it is told no answer to."""
+        id_ = b'"dragoman-%d"' % next(self._numbers)
+        link.pending[id_] = PendingRelay(method, session_id, is_ours=True)
+        self._send(link.owner, ViewerLine(self._agent, link.id, make_request(id_, method, params)))
 
     def _link_of_answer(self, viewer: Viewer, message: Message) -> OwnerLink | None:
         """Return the link of an answer to another node, or of the request that a viewer cancels there."""
@@ -183,22 +210,40 @@ class ViewerRelay:
     async def _find_owner(self, viewer: Viewer, message: Message, line: bytes, session_id: str) -> None:
         """Pass a message to the owner of its session, or take the session."""
         try:
-            located = await self._table.locate(session_id)
-            owner = None if located is None or located.owner == self._node else located.owner
-            if located is not None and owner is None and message.method not in _REOPENING | _WITHOUT_AGENT:
-                await self._parts.adopt(session_id)
+            owner = await self._own_or_locate(session_id, is_taken=message.method not in _REOPENING | _WITHOUT_AGENT)
             if viewer.closed.is_set():
                 return
             if owner is None:
                 self._parts.route(viewer, line)
             elif owner in self._gone:
                 self._refuse(viewer, message, _ENDED)
+            elif isinstance(viewer, RemoteViewer):
+                self._refuse(viewer, message, _MOVED)
             else:
                 self._pass_on(viewer, message, line, session_id, owner)
         except (DragomanError, OSError) as error:
             self._refuse(viewer, message, str(error))
         finally:
             self._go_on(viewer)
+
+    async def _own_or_locate(self, session_id: str, *, is_taken: bool) -> uuid.UUID | None:
+        """Return the other node that owns a session, or opens it just now; None if this one is to serve it.
+
+        A session that nobody owns is taken, if so wished. Another node may take it first: then that one owns it.
+        """
+        while True:
+            located = await self.locate(session_id)
+            if located is not None and located.owner not in (None, self._node):
+                return located.owner
+            if located is None or not is_taken:
+                return None
+            with suppress(SessionBusy):
+                await self._parts.adopt(session_id)
+                return None
+
+    async def locate(self, session_id: str) -> LocatedSession | None:
+        """Find a session, or the node that opens one which only its agent has."""
+        return await self._tables.journals.locate(session_id) or await self._tables.replays.locate(session_id)
 
     def _go_on(self, viewer: Viewer) -> None:
         """Take the messages that waited, until one has to wait again."""
@@ -219,7 +264,7 @@ class ViewerRelay:
         if message.method == "session/prompt":
             viewer.outbox.note_step(session_id)
         if message.id is not UNSET and message.method is not None:
-            link.pending[bytes(message.id)] = PendingRelay(message.method, line, session_id, keeps_place=keeps_place)
+            link.pending[bytes(message.id)] = PendingRelay(message.method, session_id, keeps_place=keeps_place)
         self._send(link.owner, ViewerLine(self._agent, link.id, line))
 
     def _go_on_where_it_is(self, viewer: Viewer, message: Message, line: bytes, session_id: str) -> bytes:
@@ -244,7 +289,8 @@ class ViewerRelay:
             link = OwnerLink(viewer, owner)
             self._links[link.id] = link
             params = bytes(self._parts.initialize_params(viewer))
-            opened = OpenLink(self._agent, link.id, params, viewer.access, viewer.over_http)
+            address = self._parts.address_of(viewer)
+            opened = OpenLink(self._agent, link.id, params, viewer.access, viewer.over_http, address)
             self._send(owner, opened)
         return link
 
@@ -258,27 +304,33 @@ class ViewerRelay:
 
     # Messages of owners.
 
-    def take(self, message: FromOwner) -> None:
+    def take(self, message: FromOwner, sender: uuid.UUID) -> None:
         """Take a message of the owner of a session."""
         link = self._links.get(message.link)
         if link is None:
+            if not isinstance(message, LinkClosed):  # an owner that was away does not know that its viewer has left it
+                self._send(sender, CloseLink(self._agent, message.link))
             return
         match message:
             case Bound():
                 self._bind(link, message)
-            case Unbound():
-                watched = self.watched.get(message.session)
-                if watched is not None:
-                    self._unwatch(watched, link.viewer)
-                    link.viewer.outbox.unsubscribe(message.session)
-            case Skip():
-                watched = self.watched.get(message.session)
-                if watched is not None and link.viewer in watched.viewers:
-                    watched.viewers[link.viewer].skip(message.seq)
             case Direct():
                 self._give(link, message)
+            case TerminalNames():
+                link.viewer.terminal_names[message.session] = dict(message.names)
             case LinkClosed():
                 link.end_reason = message.reason  # what was committed before is shown first
+            case Unbound() | Skip():
+                watched = self.watched.get(message.session)
+                if watched is not None and link.viewer in watched.viewers:
+                    self._change(watched, link.viewer, message)
+
+    def _change(self, watched: WatchedSession, viewer: Viewer, message: Unbound | Skip) -> None:
+        if isinstance(message, Skip):
+            watched.viewers[viewer].skip(message.seq)
+        else:
+            self._unwatch(watched, viewer)
+            viewer.outbox.unsubscribe(message.session)
 
     def _bind(self, link: OwnerLink, message: Bound) -> None:
         viewer = link.viewer
@@ -286,7 +338,7 @@ class ViewerRelay:
         if watched is None or watched.journal.key != message.key:
             others = {} if watched is None else watched.viewers
             journal = ReplicaJournal(
-                self._table,
+                self._tables.journals,
                 message.key,
                 _decode_header(message.header),
                 end=message.end,
@@ -333,19 +385,27 @@ class ViewerRelay:
         for watched in self.watched.values():
             if watched.owner == link.owner and link.viewer in watched.viewers:
                 watched.owner = None
+                link.viewer.terminal_names.pop(watched.id, None)
                 give_up_unseen(link.viewer, watched.viewers[link.viewer], watched.journal.end, reason)
 
     # Owners, as they come and go.
 
     def drop_node(self, node: uuid.UUID) -> None:
         """Note that a node is gone."""
-        self._gone.add(node)
-        for link in [link for link in self._links.values() if link.owner == node]:
-            self._close(link, _ENDED)
+        now = time.monotonic()
+        self._gone = {each: since for each, since in self._gone.items() if since > now - _GONE_KEPT_S}
+        self._gone[node] = now
+        self.close_links(node, _ENDED)
 
     def add_node(self, node: uuid.UUID) -> None:
         """Note that a node has come, or come back."""
-        self._gone.discard(node)
+        self._gone.pop(node, None)
+
+    def close_links(self, node: uuid.UUID, reason: str) -> None:
+        """End all use of a node; should it live, it is told."""
+        for link in [link for link in self._links.values() if link.owner == node]:
+            self._close(link, reason)
+            self._send(node, CloseLink(self._agent, link.id))
 
     def lose_all(self, reason: str) -> None:
         """Note that other nodes may take this one for dead."""
@@ -358,12 +418,13 @@ class ViewerRelay:
 
     async def follow(self, tips: dict[int, SessionTip]) -> None:
         """Read what was committed, and go to the owners that sessions have now; raises DragomanError."""
+        grown: list[WatchedSession] = []
         for watched in list(self.watched.values()):
             tip = tips.get(watched.journal.key)
-            if tip is None:
-                continue
-            if tip.last > watched.journal.end and await watched.journal.follow(tip.last):
-                watched.wake_viewers()
+            if tip is not None and tip.last > watched.journal.end and await self._read(watched, tip.last):
+                grown.append(watched)
+        for watched in grown:  # together: the end of a turn comes behind the words of its subagents
+            watched.wake_viewers()
         for link in [link for link in self._links.values() if link.end_reason is not None]:
             self._close(link, link.end_reason or "")
         for watched in list(self.watched.values()):
@@ -372,6 +433,16 @@ class ViewerRelay:
                 continue
             if tip.owner != watched.owner and not self._parts.is_open(watched.id):
                 self._attach(watched, tip.owner)
+
+    async def _read(self, watched: WatchedSession, last: int) -> bool:
+        """Read records up to this one; tells whether there were any. Raises DragomanError."""
+        try:
+            return await watched.journal.follow(last)
+        except SessionUnreadable as error:  # it stops no other session
+            _log.warning("session %s is not shown any more: %s", watched.id, error)
+            for viewer in list(watched.viewers):
+                viewer.drop(f"session {watched.id} cannot be read: {error.problem}")
+            return False
 
     def watch(self, session_id: str, journal: ReplicaJournal, viewers: dict[Viewer, int]) -> None:
         """Have viewers follow a session that this node has lost, each behind the record that it has."""
@@ -391,8 +462,6 @@ class ViewerRelay:
         if owner == self._node:
             return
         for viewer, subscription in watched.viewers.items():
-            link = self._link(viewer, owner)
-            id_ = b'"dragoman-attach-%d"' % next(self._numbers)
             after = watched.journal.cursor(subscription.position)
             params: dict[str, Any] = {
                 "sessionId": watched.id,
@@ -400,9 +469,7 @@ class ViewerRelay:
                 "mcpServers": [],
                 "_meta": {"dragoman": {"after": after}},
             }
-            line = make_request(id_, _RESUME, params)
-            link.pending[id_] = PendingRelay(_RESUME, line, watched.id, is_ours=True)
-            self._send(owner, ViewerLine(self._agent, link.id, line))
+            self._ask(self._link(viewer, owner), _RESUME, params, watched.id)
 
     def _unwatch(self, watched: WatchedSession, viewer: Viewer) -> None:
         watched.viewers.pop(viewer, None)

@@ -26,6 +26,7 @@ from dragoman.bridge.nodes.messages import (
     LinkClosed,
     OpenLink,
     Skip,
+    TerminalNames,
     Unbound,
     ViewerLine,
 )
@@ -50,6 +51,8 @@ class ViewerLink(msgspec.Struct, frozen=True):
     agent: str
     id: str
     node: uuid.UUID
+    address: str | None = None
+    """The address at which it reaches its node."""
 
 
 class LinkSender(Protocol):
@@ -83,11 +86,13 @@ class RemoteSubscription(Subscription):
 
     def skip(self, seq: int) -> None:
         super().skip(seq)
-        link = self._link
-        self._sender.send(link.node, Skip(link.agent, link.id, self.session_id, seq))
+        self.send_before_records(Skip(self._link.agent, self._link.id, self.session_id, seq))
+
+    def send_before_records(self, message: Skip | TerminalNames) -> None:
+        """Tell the viewer's node how to show the records from now on, which are committed behind this message."""
+        self._sender.send(self._link.node, message)
         if isinstance(self.journal, DatabaseJournal):
-            # The record is committed behind this message, so that the viewer's node never sees it first.
-            self.journal.wait_for(self._sender.sent(link.node))
+            self.journal.wait_for(self._sender.sent(self._link.node))
 
     def _tell_node(self, journal: DatabaseJournal, cursor: int, *, has_history: bool) -> None:
         link = self._link
@@ -206,6 +211,20 @@ class RemoteViewer(Viewer):
         if self._takes_more(subscription):
             self.remote.put_opened(data, subscription, after, is_new=is_new)
 
+    def name_terminal(self, session_id: str, id_: str, own: str) -> None:
+        super().name_terminal(session_id, id_, own)
+        self._tell_terminals(session_id, self.terminal_names[session_id])
+
+    def forget_terminals(self) -> None:
+        for session_id in self.terminal_names:
+            self._tell_terminals(session_id, {})
+        super().forget_terminals()
+
+    def _tell_terminals(self, session_id: str, names: dict[str, str]) -> None:
+        subscription = self.subscription(session_id)
+        if isinstance(subscription, RemoteSubscription):
+            subscription.send_before_records(TerminalNames(self.link.agent, self.link.id, session_id, dict(names)))
+
     def end(self) -> None:
         super().end()
         reason = self.close_reason or "the owner of the session closed the connection"
@@ -236,7 +255,7 @@ class RemoteViewers:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         """Make a viewer of another node known."""
-        link = ViewerLink(self._agent, message.link, sender)
+        link = ViewerLink(self._agent, message.link, sender, message.address)
         viewer = RemoteViewer(
             handler,
             window_bytes,

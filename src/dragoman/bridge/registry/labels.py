@@ -8,7 +8,7 @@ Most sessions have no label. A changed label is on the disk before it is told.
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,20 @@ class SessionLabel(msgspec.Struct, frozen=True, omit_defaults=True):
 
 NO_LABEL = SessionLabel()
 
+SESSIONS, RUNS, ARCHIVED = "sessions", "runs", "archived"
+GROUPS = (SESSIONS, RUNS, ARCHIVED)
+"""The groups of lists: sessions of people, of programs, and those that are archived, whoever began them."""
+
+
+def group_of(label: SessionLabel) -> str | None:
+    """Name the group of lists in which a session is; a subagent belongs to its parent, and is in none."""
+    if label.parent is not None:
+        return None
+    if label.archived:
+        return ARCHIVED
+    return SESSIONS if label.origin is None else RUNS
+
+
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder(dict[str, SessionLabel]).decode
 
@@ -50,6 +64,8 @@ class SessionLabels:
     """The labels of one agent's sessions, in memory and in their file."""
 
     def __init__(self, path: Path) -> None:
+        self.on_taken: Callable[[str], None] | None = None
+        """Called with each session whose label is another now."""
         self._path = path
         self._labels: dict[str, SessionLabel] = {}
         self._writing = asyncio.Lock()
@@ -85,7 +101,12 @@ class SessionLabels:
 
     def take(self, session_id: str, label: SessionLabel) -> None:
         """Keep a label that is written."""
-        self._labels = _with(self._labels, session_id, label)
+        if label == NO_LABEL:
+            self._labels.pop(session_id, None)
+        else:
+            self._labels[session_id] = label
+        if self.on_taken is not None:
+            self.on_taken(session_id)
 
     async def _write(self, session_id: str, label: SessionLabel) -> None:
         kept = _with(self._labels, session_id, label)

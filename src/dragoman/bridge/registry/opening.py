@@ -36,7 +36,7 @@ from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentCall, AgentFailure, AgentSupervisor, SilenceTimer, silence_failure
 from dragoman.bridge.translation import V1, Version
-from dragoman.errors import DragomanError, ErrorCode
+from dragoman.errors import DragomanError, ErrorCode, SessionBusy
 from dragoman.protocol.origin import ORIGIN_KEY, read_origin
 from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
@@ -75,6 +75,8 @@ class OpeningRequests:
         self._answers = OpeningAnswers(supervisor=supervisor, announcements=announcements, questions=questions)
         self._under_way: dict[str, list[ViewerRequest]] = {}
         """Sessions that are being opened, with the requests that came meanwhile."""
+        self.pass_elsewhere: Callable[[ViewerRequest], None] | None = None
+        """Takes requests for a session that another node opens or has opened, while it was looked for here."""
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Held while the journal of a session is opened."""
 
@@ -138,11 +140,13 @@ class OpeningRequests:
         """Open a session that is not here: its journal has it, or the agent, or both."""
         try:
             session = await self.open_journal(session_id)
+            if session is None and self._may_ask_agent(request, session_id):
+                journal = self._begin_journal(session_id, request.params)
+                await journal.claim()
+                self._open_unknown(request, session_id, journal)
+                return
         except (OSError, DragomanError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
-            request.refuse(ErrorCode.INTERNAL_ERROR, problem)
-            self._finish(session_id)
+            self._not_opened(request, session_id, error)
             return
         if session is not None:
             if self._may_replay(request, session):
@@ -150,15 +154,27 @@ class OpeningRequests:
                 return
             self._reopen(request, session)
             self._answers.serve(request, session)
-        elif request.viewer.read_only:
+        self._finish(session_id)
+
+    def _may_ask_agent(self, request: ViewerRequest, session_id: str) -> bool:
+        """Tell whether the agent may have a session that has no journal; refuses the request if not."""
+        if request.viewer.read_only:
             problem = f"session {session_id} is not open here, and this viewer may not have it opened"
-            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         elif not self._supervisor.support.can_reopen:
             problem = f"there is no session {session_id} here, and the agent can open no earlier ones; start a new one"
-            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
         else:
-            self._open_unknown(request, session_id)
+            return True
+        request.refuse(ErrorCode.RESOURCE_NOT_FOUND, problem)
+        return False
+
+    def _not_opened(self, request: ViewerRequest, session_id: str, error: OSError | DragomanError) -> None:
+        if isinstance(error, SessionBusy) and self.pass_elsewhere is not None:
+            for each in (request, *self._under_way.pop(session_id, [])):
+                self.pass_elsewhere(each)
             return
+        reason = error.strerror if isinstance(error, OSError) else error
+        problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
+        request.refuse(ErrorCode.INTERNAL_ERROR, problem)
         self._finish(session_id)
 
     async def open_journal(self, session_id: str) -> ServedSession | None:
@@ -181,9 +197,9 @@ class OpeningRequests:
         session.set_label(session.info.label)  # a title may have been given while nobody had it open
         return session
 
-    def _open_unknown(self, request: ViewerRequest, session_id: str) -> None:
+    def _open_unknown(self, request: ViewerRequest, session_id: str, journal: Journal) -> None:
         """Ask the agent for a session that has no journal; the viewer follows its replay."""
-        session = self._create(session_id, request, SessionPhase.OPENING)
+        session = self._create(session_id, request, SessionPhase.OPENING, journal)
         if request.wants_replay and not request.viewer.closed.is_set():
             session.subscribe(request.viewer, 0)
             is_reset = take_wanted(request, session) is not None
@@ -201,7 +217,8 @@ class OpeningRequests:
         """Make a session known that the agent has opened, and put the viewer on it."""
         session = self._registry.find(session_id)
         if session is None:
-            session = self._create(session_id, request, SessionPhase.LIVE, history)
+            journal = self._begin_journal(session_id, request.params)
+            session = self._create(session_id, request, SessionPhase.LIVE, journal, history)
         self._registry.settle(session)
         self._restorer.restored(session, result)
         origin = read_origin(_meta_of(request.params))
@@ -245,10 +262,10 @@ class OpeningRequests:
         session_id: str,
         request: ViewerRequest,
         phase: SessionPhase,
+        journal: Journal,
         history: Sequence[tuple[Version, bytes]] = (),
     ) -> ServedSession:
-        """Begin the journal of a session, with the messages that it begins with."""
-        journal = self._begin_journal(session_id, request.params)
+        """Make a session known, and begin its journal with the messages that it begins with."""
         for version, lines in history:
             journal.set_version(version)
             journal.add(lines)

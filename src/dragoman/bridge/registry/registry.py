@@ -6,25 +6,22 @@ which node owns a session; a session of another node would be one whose journal 
 """
 
 import asyncio
-import heapq
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from msgspec import Raw
 
 from dragoman.bridge.delivery import Delivery, Journal, StoredJournal, Viewer
 from dragoman.bridge.envelope import make_notification
-from dragoman.bridge.registry.labels import SessionLabel, SessionLabels, describe_label
+from dragoman.bridge.registry.labels import SessionLabels
+from dragoman.bridge.registry.lists import SessionLists
 from dragoman.bridge.registry.session import ServedSession
-from dragoman.bridge.registry.session_updates import to_iso
 from dragoman.bridge.registry.state import LifeEvent, SessionPhase
 from dragoman.bridge.registry.subagents import Subagents
 from dragoman.bridge.supervisor import AgentFailure, AgentSupervisor
 from dragoman.errors import ErrorCode
-from dragoman.store import is_same_directory
 
 MAX_EARLY_LINES = 1_000
 MAX_EARLY_BYTES = 1024 * 1024
@@ -153,13 +150,6 @@ class SessionQuestions(Protocol):
         ...
 
 
-class ListEntry(NamedTuple):
-    """A session of a list, and its place there: its time and its id."""
-
-    place: tuple[int, str]
-    session: ServedSession | StoredJournal
-
-
 class SessionRegistry:
     """The sessions of one agent that are open in this bridge."""
 
@@ -171,6 +161,7 @@ class SessionRegistry:
         self.early = EarlyUpdates()
         self.on_added: Callable[[ServedSession], None] | None = None
         """Called with each session that is opened here."""
+        self.lists = SessionLists(self.sessions, delivery.journals, labels)
         self.subagents = Subagents(self.sessions, delivery, questions, self.add, self.change_label)
         self._delivery = delivery
         self._journals = delivery.journals
@@ -318,71 +309,19 @@ class SessionRegistry:
         """Tell whether the agent has any session in memory, or is to have one."""
         return any(session.life.is_asked_for or session.waiting for session in self.sessions.values())
 
-    def describe(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-        """Describe the sessions that were prompted or have viewers, the latest first; to a viewer, those it may see."""
-        shown = [session for session in self.sessions.values() if session.info.prompted or session.subscriptions]
-        found = [session.describe() for session in shown]
-        found += [self._describe_stored(stored) for stored in self._journals.stored.values() if stored.prompted]
-        seen = found if viewer is None else [session for session in found if viewer.sees(session["sessionId"])]
-        return sorted(seen, key=lambda session: session["updatedAt"], reverse=True)
-
-    def newest(self, viewer: Viewer, cwd: str | None, before: tuple[int, str] | None) -> Iterator[ListEntry]:
-        """Give the sessions of `describe` one by one, the latest first, of a directory and behind a place."""
-        open_ones = sorted(
-            (
-                ((session.journal.updated_ms, session.id), session)
-                for session in self.sessions.values()
-                if (session.info.prompted or session.subscriptions)
-                and (cwd is None or is_same_directory(session.cwd, cwd))
-            ),
-            key=itemgetter(0),
-            reverse=True,
-        )
-        here = (ListEntry(place, session) for place, session in open_ones if before is None or place < before)
-        there = (
-            ListEntry((stored.updated_ms, stored.header.id), stored)
-            for stored in self._journals.stored.newest(cwd, before)
-        )
-        for listed in heapq.merge(here, there, key=lambda each: each.place, reverse=True):
-            if viewer.sees(listed.place[1]):
-                yield listed
-
-    def label_of(self, listed: ListEntry) -> SessionLabel:
-        """Return the label of a session of a list: that of a new subagent is known before it is written."""
-        of = listed.session
-        return self.labels.of(of.header.id) if isinstance(of, StoredJournal) else of.info.label
-
-    def describe_listed(self, listed: ListEntry) -> dict[str, Any]:
-        """Give the params of `_dragoman/session` for a session of a list."""
-        of = listed.session
-        return self._describe_stored(of) if isinstance(of, StoredJournal) else of.describe()
-
     def announce_stored(self, stored: StoredJournal) -> None:
         """Tell viewers of a session that is not open here."""
-        self._announcements.stored_changed(self._describe_stored(stored))
+        self._announcements.stored_changed(self.lists.describe_stored(stored))
 
     def _changed(self, session: ServedSession) -> None:
         """Have a session written, shown and announced; a session that is no more is not."""
         if self.sessions.get(session.id) is session:
+            for child in self.subagents.of(session):
+                session.journal.follow_on(child.journal)  # the end of a turn is the end of its subagents' words too
             session.journal.note_change()
             self._delivery.touch(session)  # first: announcements tell the time of the last write
             self._announcements.session_changed(session)
             self.subagents.parent_changed(session)
-
-    def _describe_stored(self, stored: StoredJournal) -> dict[str, Any]:
-        label = self.labels.of(stored.header.id)
-        if stored.described is not None:
-            return {"updatedAt": to_iso(stored.updated_ms), **stored.described, **describe_label(label)}
-        return {
-            "sessionId": stored.header.id,
-            "cwd": stored.header.cwd,
-            "title": label.title or stored.title,
-            "state": "asleep",
-            "pending": 0,
-            "viewers": 0,
-            "updatedAt": to_iso(stored.updated_ms),
-            **describe_label(label),
-        }
 
     async def _forget_label(self, session_id: str) -> None:
         try:

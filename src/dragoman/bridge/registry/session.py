@@ -6,13 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.delivery import (
-    Journal,
-    ReplayedJournal,
-    SessionDescription,
-    Subscription,
-    Viewer,
-)
+from dragoman.bridge.delivery import Journal, ReplayedJournal, SessionDescription, Subscription, Viewer
 from dragoman.bridge.envelope import (
     OrdinaryRun,
     encode,
@@ -484,12 +478,18 @@ class ServedSession:
             case "session_info_update" if (title := update.get("title")) is not None:
                 if self.info.label.title is not None:
                     return without_title(line, update)
-                self.info.title, self.info.is_title_made = string_of(title), False
-                self._written.note("title", encode({"title": self.info.title}))
-                self.changed()
+                self._take_title(string_of(title))
             case _:
                 pass
         return line
+
+    def _take_title(self, title: str | None) -> None:
+        """Journal a title that the agent tells; it tells it again whenever it loads the session."""
+        is_journalled = title == self.info.title and not self.info.is_title_made and self._written is self.journal
+        self.info.title, self.info.is_title_made = title, False
+        if not is_journalled:
+            self._written.note("title", encode({"title": title}))
+            self.changed()
 
     def _note_setup(self) -> None:
         """Journal the settings, so that a viewer that comes after a restart is told of them."""

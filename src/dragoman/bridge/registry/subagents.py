@@ -84,7 +84,7 @@ class Subagents:
         for child in self.of(parent):
             for viewer in [each for each in parent.subscriptions if each not in child.subscriptions]:
                 if viewer.takes_subagents:
-                    child.subscribe(viewer, child.journal.end)
+                    child.subscribe(viewer, max(0, child.journal.end))
                     self._questions.viewer_joined(child, viewer)
 
     def forget(self, parent_id: str) -> None:
@@ -116,6 +116,7 @@ class Subagents:
         journal.set_version(parent.journal.version)  # the agent speaks one version in all sessions
         child = self._add(journal.header.id, {}, journal, SessionPhase.LIVE)
         child.info.label = msgspec.structs.replace(child.info.label, parent=parent.id)
+        child.info.prompted = True  # the agent has: it is kept and listed, as its parent is
         self._spawn(keep_parent())
         self.parent_changed(parent)
 

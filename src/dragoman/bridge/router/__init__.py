@@ -2,8 +2,9 @@
 
 from dragoman.bridge.router.agent_messages import AgentMessages
 from dragoman.bridge.router.agent_request import AgentRequest
-from dragoman.bridge.router.answer_links import AnswerLink, AnswerLinks
-from dragoman.bridge.router.logins import PendingLogin, PendingLogins
+from dragoman.bridge.router.answer_links import AnswerLink, AnswerLinks, LinkedQuestion
+from dragoman.bridge.router.code_register import CodeKind
+from dragoman.bridge.router.logins import BroughtLogin, PendingLogin, PendingLogins
 from dragoman.bridge.router.questions import Ownership, Questions
 from dragoman.bridge.router.router import Router
 
@@ -12,6 +13,9 @@ __all__ = [
     "AgentRequest",
     "AnswerLink",
     "AnswerLinks",
+    "BroughtLogin",
+    "CodeKind",
+    "LinkedQuestion",
     "Ownership",
     "PendingLogin",
     "PendingLogins",

@@ -9,13 +9,12 @@ holds for longer is not offered, because it would answer questions to come.
       └──────question gone─────▶ ANSWERED    by a timeout, a cancel, or the agent
 
 A link that is no longer open says so in words as long as it is kept. Links are in memory, as the questions are: both
-end with the bridge. No code is kept, only its hash.
+end with the bridge. No code is kept, only its hash. Bridges that share a database tell each other there which of them
+has the question of a link, and ask that one when somebody opens it.
 """
 
-import secrets
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any, Protocol
 
 import msgspec
@@ -23,8 +22,10 @@ from msgspec import Raw
 
 from dragoman.bridge.delivery import Viewer, ViewerRequest
 from dragoman.bridge.envelope import fields_of, string_of
+from dragoman.bridge.guard.credentials import hash_code, make_code
 from dragoman.bridge.router.agent_request import PERMISSION, AgentRequest
-from dragoman.errors import ErrorCode
+from dragoman.bridge.router.code_register import CodeRegister
+from dragoman.errors import DragomanError, ErrorCode
 
 LINK = "_dragoman/question/link"
 
@@ -34,7 +35,6 @@ LINK_LIFE_S = 3600.0
 MAX_LINKS = 64
 """Links of one agent that are kept, open or not; a further one removes the oldest."""
 
-_CODE_BYTES = 24
 _ONCE = frozenset({"allow_once", "reject_once"})
 
 
@@ -48,6 +48,15 @@ class AnswerLink(msgspec.Struct, frozen=True, eq=False):
     """Seconds since 1970."""
 
 
+class LinkedQuestion(msgspec.Struct, frozen=True, eq=False):
+    """The question of a link that somebody opened."""
+
+    described: dict[str, Any]
+    """How the link stands, for the page behind it."""
+    is_offered: bool = True
+    """Whether the link offers the option that was chosen, if one was."""
+
+
 class OpenQuestions(Protocol):
     """The parts of the questions of an agent that links need."""
 
@@ -58,11 +67,11 @@ class OpenQuestions(Protocol):
 class AnswerLinks:
     """The links to the questions of one agent, by the hashes of their codes."""
 
-    def __init__(self, questions: OpenQuestions, *, is_shared: bool, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, questions: OpenQuestions, register: CodeRegister | None = None) -> None:
         self._questions = questions
-        self._is_shared = is_shared
-        self.clock = clock
-        self._links: dict[str, AnswerLink] = {}
+        self._register = register
+        self.clock: Callable[[], float] = time.time if register is None else register.now_s
+        self._links: dict[bytes, AnswerLink] = {}
 
     def make(self, request: ViewerRequest) -> None:
         """Answer `_dragoman/question/link`: make a link to a question that the viewer was asked."""
@@ -70,23 +79,47 @@ class AnswerLinks:
         asked = self._questions.asked_of(request.viewer, bytes(fields.get("requestId", Raw(b""))))
         if asked is None or asked.method != PERMISSION or asked.is_settled:
             request.refuse(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "this question waits no longer"})
-        elif self._is_shared:
-            problem = "a bridge that shares its sessions with other nodes makes no links to questions"
-            request.refuse(ErrorCode.INVALID_REQUEST, {"problem": problem})
         elif not _options_once(asked):
             problem = "each option of this question holds for longer than once, which a link does not offer"
             request.refuse(ErrorCode.INVALID_REQUEST, {"problem": problem})
         else:
-            code = secrets.token_urlsafe(_CODE_BYTES)
+            code = make_code()
             link = AnswerLink(asked, fields.get("shown", Raw(b"{}")), self.clock() + LINK_LIFE_S)
-            self._links[_hash(code)] = link
+            self._links[hash_code(code)] = link
             while len(self._links) > MAX_LINKS:
                 del self._links[next(iter(self._links))]
-            request.answer({"path": f"answer#{code}", "expires": int(link.expires * 1000)})
+            made = {"path": f"answer#{code}", "expires": int(link.expires * 1000)}
+            if self._register is None:
+                request.answer(made)
+            else:
+                request.viewer.spawn(self._publish(request, self._register, hash_code(code), made))
+
+    async def _publish(
+        self, request: ViewerRequest, register: CodeRegister, hash_: bytes, made: dict[str, Any]
+    ) -> None:
+        """Answer with a link once every bridge finds its question."""
+        try:
+            await register.publish("question", hash_, life_s=LINK_LIFE_S, limit=MAX_LINKS)
+        except DragomanError as error:
+            self._links.pop(hash_, None)
+            request.refuse(ErrorCode.INTERNAL_ERROR, {"problem": f"no link can be made now: {error}"})
+        else:
+            request.answer(made)
+
+    def open(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
+        """Give the question of a code, by its hash, after an option was chosen if one is given; None if there is none.
+
+        A link that is not open any more takes no option, and says so.
+        """
+        link = self._links.get(hash_)
+        if link is None:
+            return None
+        is_offered = option_id is None or self.answer(link, option_id)
+        return LinkedQuestion(self.describe(link), is_offered)
 
     def find(self, code: str) -> AnswerLink | None:
         """Give the link of a code; None if there is none."""
-        return self._links.get(_hash(code))
+        return self._links.get(hash_code(code))
 
     def describe(self, link: AnswerLink) -> dict[str, Any]:
         """Say how a link stands; only one that is open tells what the question is about."""
@@ -117,8 +150,3 @@ def _choice_of(request: AgentRequest) -> str | None:
     chosen = string_of(fields_of(fields_of(request.result).get("outcome", Raw(b"{}"))).get("optionId"))
     names = [string_of(option.get("name")) for option in request.options() if string_of(option["optionId"]) == chosen]
     return names[0] if names else None
-
-
-def _hash(code: str) -> str:
-    """Return the key of a code: the time of a comparison of hashes says nothing about the code."""
-    return sha256(code.encode(errors="surrogateescape")).hexdigest()

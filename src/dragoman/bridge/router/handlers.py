@@ -11,6 +11,7 @@ from dragoman.bridge.router.label_requests import LabelRequests
 from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.questions import Questions
 from dragoman.bridge.router.search import SessionSearch
+from dragoman.bridge.router.session_pages import SessionPages
 from dragoman.bridge.router.session_requests import STEER, SessionRequests
 from dragoman.bridge.settings import Settings
 from dragoman.bridge.supervisor import AgentSupervisor
@@ -52,6 +53,7 @@ class RequestHandlers:
             announcements=announcements,
             questions=questions,
         )
+        self._pages = SessionPages(registry.lists, delivery.spawn)
         self._listing = SessionListing(
             timeout_s, delivery=delivery, supervisor=supervisor, registry=registry, restorer=restorer
         )
@@ -87,7 +89,8 @@ class RequestHandlers:
             STEER: self.sessions.steer,
             "authenticate": self._authenticate,
             "auth/login": self._authenticate,
-            "_dragoman/sessions": self._listing.describe,
+            "_dragoman/sessions": self._pages.sessions,
+            "_dragoman/projects": self._pages.projects,
             "_dragoman/queue/change": self.sessions.change_queued,
             "_dragoman/queue/resume": self.sessions.resume_queue,
             "_dragoman/files": self.files.find,

@@ -192,7 +192,8 @@ class ViewerHandshakes:
         viewer.capabilities = capabilities
         result = self._answer_of(viewer, capabilities.version, self._given.get(viewer, _EMPTY))
         if viewer.has_cursors:
-            own = describe_bridge(self._settings, self._spec, viewer.access)
+            can_list = self._supervisor.support.list
+            own = describe_bridge(self._settings, self._spec, viewer.access, can_list=can_list)
             result["_meta"] = {**fields_of(Raw(encode(result.get("_meta") or {}))), "dragoman": own}
         extra = {"connectionId": viewer.id} if viewer.over_http else {}
         answer(make_result(id_, {**result, **extra}))
@@ -247,10 +248,10 @@ def refuse_initialize(id_: bytes, failure: AgentFailure) -> bytes:
     return make_error(id_, code, data, sentence=failure.reason)
 
 
-def describe_bridge(settings: Settings, spec: AgentSpec, access: ViewerAccess) -> dict[str, Any]:
+def describe_bridge(settings: Settings, spec: AgentSpec, access: ViewerAccess, *, can_list: bool) -> dict[str, Any]:
     """Describe the bridge to a viewer that knows our extensions, or the part of them for relays.
 
-    A viewer of one session is told of nothing else.
+    A viewer of one session is told of nothing else. `can_list`: the agent has a list of its own.
     """
     is_scoped = access.session_id is not None
     return {
@@ -259,7 +260,8 @@ def describe_bridge(settings: Settings, spec: AgentSpec, access: ViewerAccess) -
         "agents": list_agents([spec] if is_scoped else settings.agents),
         "cwd": "" if is_scoped else settings.cwd,
         "readOnly": access.read_only,
-        "questionLinks": settings.store is None and not access.read_only,
+        "questionLinks": not access.read_only,
+        "agentLists": can_list and settings.store is None and not is_scoped,
     }
 
 

@@ -8,8 +8,8 @@ A title that a person gave stays: no title of an agent that does not know of it 
 only client, and asking may start a process: "open" while the agent has the session, else "saved".
 """
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Raw
 
@@ -26,6 +26,9 @@ from dragoman.wire.message import parse_error
 
 MAX_TITLE_CHARS = 200
 """A title is one line of a list; more is cut, as the protocol allows."""
+
+Label: TypeAlias = Mapping[str, str | bool | None]
+"""Fields of a label."""
 
 _NOT_AT_AGENT = (ErrorCode.METHOD_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND)
 
@@ -67,9 +70,9 @@ class LabelRequests:
             session = self._registry.find(session_id)
             if session is not None and session.info.title != stored:
                 session.set_title(stored)
-            self._change_label(session_id, title=None)
 
-        self._serve(request, {"title": title}, offered=self._supervisor.support.title, agreed=agreed, title=title)
+        offered = self._supervisor.support.title
+        self._serve(request, {"title": title}, {"title": title}, offered=offered, follow={"title": None}, agreed=agreed)
 
     def archive(self, request: ViewerRequest) -> None:
         """Archive a session: its work is stopped, and lists leave it out."""
@@ -79,18 +82,14 @@ class LabelRequests:
             session = self._registry.find(session_id)
             if session is not None:
                 self._closed(session)
-            self._change_label(session_id, archived=True)
 
-        self._serve(request, {}, offered=self._supervisor.support.archive, agreed=agreed, archived=True)
+        label = {"archived": True}
+        self._serve(request, {}, label, offered=self._supervisor.support.archive, follow=label, agreed=agreed)
 
     def unarchive(self, request: ViewerRequest) -> None:
         """Have lists show a session again."""
-
-        def agreed(session_id: str, result: Raw) -> None:
-            del result
-            self._change_label(session_id, archived=False)
-
-        self._serve(request, {}, offered=self._supervisor.support.archive, agreed=agreed, archived=False)
+        label = {"archived": False}
+        self._serve(request, {}, label, offered=self._supervisor.support.archive, follow=label)
 
     def status(self, request: ViewerRequest) -> None:
         """Tell whether the agent has a session in memory."""
@@ -114,18 +113,20 @@ class LabelRequests:
         self,
         request: ViewerRequest,
         result: dict[str, Any],
+        label: Label,
         *,
         offered: bool,
-        agreed: Callable[[str, Raw], None],
-        **label: str | bool,
+        follow: Label,
+        agreed: Callable[[str, Raw], None] | None = None,
     ) -> None:
-        """Have the agent do it if it can, else keep a label and answer with `result`."""
+        """Have the agent do it if it can, and the label follow it; else keep a label and answer with `result`."""
         session_id = request.session_id or ""
 
         def answered(message: Message, line: bytes) -> None:
             if message.error is UNSET:
-                agreed(session_id, Raw(bytes(message.result) if message.result is not UNSET else b"{}"))
-                request.pass_on(line)
+                if agreed is not None:
+                    agreed(session_id, Raw(bytes(message.result) if message.result is not UNSET else b"{}"))
+                self._spawn(self._follow_agent(request, line, follow))
             elif parse_error(message.error).code in _NOT_AT_AGENT and self._registry.knows(session_id):
                 self._spawn(self._keep_label(request, result, label))
             else:
@@ -136,7 +137,12 @@ class LabelRequests:
         else:
             self._spawn(self._keep_label(request, result, label))
 
-    async def _keep_label(self, request: ViewerRequest, result: dict[str, Any], label: dict[str, str | bool]) -> None:
+    async def _follow_agent(self, request: ViewerRequest, line: bytes, label: Label) -> None:
+        """Have the label follow the agent, whose own word counts, and then tell it: lists may go by the label."""
+        await self._registry.change_label(request.session_id or "", **label)
+        request.pass_on(line)
+
+    async def _keep_label(self, request: ViewerRequest, result: dict[str, Any], label: Label) -> None:
         session_id = request.session_id or ""
         session = self._registry.find(session_id)
         if not await self._listing.exists(session_id):
@@ -149,14 +155,6 @@ class LabelRequests:
         else:
             problem = "the labels of sessions cannot be written; see the log of the bridge, and make space on its disk"
             request.refuse(ErrorCode.INTERNAL_ERROR, problem)
-
-    def _change_label(self, session_id: str, **label: str | bool | None) -> None:
-        """Have the label follow the agent; the agent's own word is the one that counts."""
-
-        async def change() -> None:
-            await self._registry.change_label(session_id, **label)
-
-        self._spawn(change())
 
     async def _stop(self, session: ServedSession) -> None:
         """Cancel the work of a session and have the agent close it, if it can: it has nothing more to do."""

@@ -12,7 +12,7 @@ terminal, which has that id at the agent, by ours.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
@@ -32,6 +32,7 @@ from dragoman.bridge.envelope import (
 from dragoman.bridge.registry import ServedSession
 from dragoman.bridge.router.agent_request import PERMISSION, AgentRequest, SettledBy
 from dragoman.bridge.router.answer_links import AnswerLinks
+from dragoman.bridge.router.code_register import CodeRegister
 from dragoman.bridge.router.viewer_servers import MCP_MESSAGE, ViewerServers
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.supervisor import AgentSupervisor
@@ -73,7 +74,7 @@ class Ownership:
         """Forget all terminals: the agent that had them is gone."""
         for viewer in self._terminals.values():
             if viewer is not None:
-                viewer.terminal_names.clear()
+                viewer.forget_terminals()
         self._terminals.clear()
 
     def _note_terminal(self, params: Raw, answer: bytes, viewer: Viewer) -> bytes:
@@ -86,9 +87,7 @@ class Ownership:
         self._terminals[session_id, id_] = viewer
         if id_ == own:
             return answer
-        names = viewer.terminal_names.setdefault(session_id, {})
-        names[id_] = own
-        names.setdefault(own, id_)
+        viewer.name_terminal(session_id, id_, own)
         return encode({**fields, "result": {**result, "terminalId": id_}})
 
     def _free_id(self, session_id: str, own: str, viewer: Viewer) -> str:
@@ -105,6 +104,15 @@ class Ownership:
         return is_foreign or viewer.terminal_names.get(session_id, {}).get(id_, own) != own
 
 
+class QuestionNode(CodeRegister, Protocol):
+    """This bridge among others that share a database."""
+
+    @property
+    def name(self) -> str:
+        """The name of this node, in the ids of questions."""
+        ...
+
+
 class Questions:
     """All requests of the agent that are not answered."""
 
@@ -114,14 +122,14 @@ class Questions:
         supervisor: AgentSupervisor,
         ownership: Ownership,
         limits: AgentLimits,
-        node: str | None = None,
+        node: QuestionNode | None = None,
     ) -> None:
-        """Take the name of this node, if a viewer may be asked by several."""
+        """Take this node, if a viewer may be asked by several."""
         self._delivery = delivery
         self._supervisor = supervisor
         self._ownership = ownership
         self._limits = limits
-        self._node = node
+        self._node = None if node is None else node.name
         self._open: dict[AgentRequest, None] = {}
         self._asked: dict[Viewer, dict[bytes, AgentRequest]] = {}
         """Requests to each viewer that it has not answered, by the ids that they have there."""
@@ -129,7 +137,7 @@ class Questions:
         self._activity: dict[tuple[Viewer, str], int] = {}
         """When each viewer last prompted a session: the latest is asked first."""
         self._prompts = 0
-        self.links = AnswerLinks(self, is_shared=node is not None)
+        self.links = AnswerLinks(self, node)
 
     def __len__(self) -> int:
         return len(self._open)

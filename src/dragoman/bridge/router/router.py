@@ -36,7 +36,15 @@ from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
 _FOR_READERS = frozenset(
-    {"session/list", "session/load", "session/resume", "session/status", "_dragoman/sessions", "_dragoman/search"}
+    {
+        "session/list",
+        "session/load",
+        "session/resume",
+        "session/status",
+        "_dragoman/sessions",
+        "_dragoman/projects",
+        "_dragoman/search",
+    }
 )
 
 _REOPENING = frozenset({"session/load", "session/resume"})
@@ -125,7 +133,7 @@ class Router:
             self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send)
         else:
             version = self._supervisor.version
-            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line, version))
+            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line, line, version))
 
     def viewer_left(self, viewer: Viewer) -> None:
         """Forget a viewer; others are asked the questions that it has not answered."""

@@ -225,7 +225,7 @@ class SessionSearch:
 
     def _sessions_for(self, viewer: Viewer) -> list[str]:
         """Give the sessions that lists show to a viewer, the latest first."""
-        return [each["sessionId"] for each in self._registry.describe(viewer) if "parent" not in each]
+        return [listed.id for listed in self._registry.lists.newest(viewer)]
 
     def _tell(self, viewer: Viewer, search_id: int, hits: list[SearchHit], before: int) -> int:
         told = hits[: max(0, MAX_HITS_OF_SESSION - before)]

@@ -5,14 +5,16 @@ import uuid
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import Delivery, ViewerRequest
-from dragoman.bridge.envelope import fields_of, parse_list, string_of
+from dragoman.bridge.envelope import fields_of, parse_list, string_of, with_param
 from dragoman.bridge.registry import LifeEvent, ServedSession, SessionRegistry, SessionRestorer
 from dragoman.bridge.registry.prompt_queue import take_mark
 from dragoman.bridge.router.questions import Questions
 from dragoman.bridge.supervisor import AgentFailure, AgentSupervisor
 from dragoman.bridge.translation import V1, V2
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.protocol.message_name import MESSAGE_KEY
 from dragoman.wire import Message, error_object
+from dragoman.wire.message import parse_error
 
 STEER = "_session/steering"
 """An extension that several agents share: a message for the turn that is under way."""
@@ -116,12 +118,17 @@ class SessionRequests:
             self._restorer.when_live(queued, session, lambda: self._begin_turn(queued, session))
 
     def delete(self, request: ViewerRequest) -> None:
-        """Have the agent delete a session, and then delete its journal."""
+        """Have the agent delete a session, and then delete its journal: also that of one which the agent forgot."""
         session_id = request.session_id or ""
 
         def answered(message: Message, line: bytes) -> None:
-            request.pass_on(line)
-            if message.error is UNSET:
+            error = None if message.error is UNSET else parse_error(message.error)
+            is_forgotten = error is not None and error.code == ErrorCode.RESOURCE_NOT_FOUND
+            if is_forgotten and self._registry.knows(session_id):
+                request.answer({})
+            else:
+                request.pass_on(line)
+            if error is None or is_forgotten:
                 self._registry.delete(session_id)
 
         self._restorer.forward(request, answered=answered)
@@ -178,13 +185,23 @@ class SessionRequests:
             request.fail(failure.data())
             self.begin_next(session)
 
+        name = self._name_message(request, message_id)
         # First of all, so that the agent is at work while the prompt is journalled.
         self._restorer.forward(request, session=session, answered=answered, failed=failed)
         if not request.is_over:
             has_begun = True
-            session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")), message_id, key)
+            session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")), name, key)
             if message_id is not None:
                 session.turns.insert(request, message_id)
+
+    def _name_message(self, request: ViewerRequest, message_id: str | None) -> str | None:
+        """Have an agent that can know the message of a prompt by the id that it has in the journal."""
+        if not self._supervisor.support.message_names:
+            return message_id
+        name = message_id or str(uuid.uuid4())
+        meta = fields_of(fields_of(request.params).get("_meta", UNSET))
+        request.line = with_param(request.line, "_meta", {**meta, MESSAGE_KEY: name})
+        return name
 
     def _pass_prompt(self, request: ViewerRequest, session: ServedSession) -> None:
         """Have an agent of version 2 take a prompt; states tell the end of the work on it."""

@@ -33,6 +33,7 @@ from dragoman.bridge.supervisor.process import (
 )
 from dragoman.bridge.translation import V1, V2, Version, initialize_of_both, is_v2_on, version_of_agent
 from dragoman.errors import StartError
+from dragoman.protocol.message_name import MESSAGE_KEY
 from dragoman.wire import Message
 from dragoman.wire.message import ErrorObject, parse_error
 
@@ -109,6 +110,8 @@ class SessionSupport(msgspec.Struct, frozen=True):
     title: bool = False
     archive: bool = False
     status: bool = False
+    message_names: bool = False
+    """Whether it takes the names of messages that clients choose."""
 
     @property
     def can_reopen(self) -> bool:
@@ -164,7 +167,9 @@ class InitializeCache:
         capabilities = fields_of(fields.get("agentCapabilities", UNSET))
         sessions = fields_of(capabilities.get("sessionCapabilities", UNSET))
         offered = {name: is_given(sessions.get(name)) for name in SessionSupport.__struct_fields__}
-        self.support = SessionSupport(**{**offered, "load": is_given(capabilities.get("loadSession"))})
+        offered["load"] = is_given(capabilities.get("loadSession"))
+        offered["message_names"] = is_given(fields_of(capabilities.get("_meta", UNSET)).get(MESSAGE_KEY))
+        self.support = SessionSupport(**offered)
 
     def forget_resume(self) -> bool:
         """Note that the agent lacks session/resume although it offered it; tells whether it can load instead."""

@@ -1,0 +1,289 @@
+"""What lets people in, behind a balancer that sends each request to another node: shares, codes, links to questions."""
+
+import asyncio
+import json
+import time
+import uuid
+from contextlib import asynccontextmanager
+
+import httpx2
+import psycopg
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from dragoman.bridge.guard import AccessUnavailable, CredentialStores, Token
+from dragoman.bridge.nodes import access, code_directory
+from dragoman.bridge.nodes.access import UNSURE, DatabaseShares
+from dragoman.bridge.nodes.code_directory import CodeDirectory, NodeGone
+from dragoman.bridge.nodes.messages import OpenQuestion
+from dragoman.store.postgresql import Database
+from dragoman.store.postgresql.node import Node
+from dragoman.store.postgresql.share_table import ShareTable
+from tests.bridge.front.serving import TOKEN, make_guard, serving
+from tests.bridge.front.sockets import INITIALIZE, call, dial, open_session, order, until_answer
+from tests.bridge.front.test_login_return import LOGIN_AGENT, STATE, come_back, texts_of
+from tests.bridge.front.test_shares import GREETING, talk
+from tests.bridge.guard.asking import ask, cookie_of, status_of
+from tests.bridge.nodes.test_two_nodes import keeping
+from tests.bridge.router.test_answer_links import ALWAYS, NO, ONCE, SHOWN
+from tests.bridge.viewers import PATIENCE_S, agent, join
+from tests.waiting import until
+
+PUBLIC_URL = "http://agents.example.org"
+HOUR_S = 3600
+
+
+@asynccontextmanager
+async def node_of(address, tmp_path, name, **changes):
+    specs = {"agents": (keeping(tmp_path),), "store": address, "public_url": PUBLIC_URL, **changes}
+    async with (
+        asyncio.timeout(40),
+        serving(tmp_path / name, **specs) as node,
+        httpx2.AsyncClient(base_url=node.url, timeout=PATIENCE_S) as http,
+    ):
+        yield node, http
+
+
+def execute(address, *statements):
+    with psycopg.connect(address, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def query(address, statement):
+    with psycopg.connect(address) as connection:
+        return connection.execute(statement).fetchall()
+
+
+async def until_closed(reader, reason):
+    with pytest.raises(ConnectionClosed, match=reason):
+        while True:
+            await asyncio.wait_for(reader.socket.recv(), 20)
+
+
+async def test_a_share_lets_a_reader_in_at_every_node_and_ends_at_all_of_them(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "READ_S", HOUR_S)  # so that a node learns of a withdrawal by being woken alone
+    async with (
+        node_of(address, tmp_path, "one", lease_s=HOUR_S) as (one, http_one),
+        node_of(address, tmp_path, "two", lease_s=HOUR_S) as (two, http),
+    ):
+        owner = await join(one.bridge.agent(), extensions=True)
+        session = await owner.new()
+        await owner.prompt(session, {"say": "shared"})
+        wanted = {"hours": 1, "agent": "one", "session": session}
+        share = (await http.post("/shares", json=wanted, headers=two.headers)).json()
+        entered = await http_one.get("/" + share["path"])
+        assert entered.status_code == 303
+        assert (await http.get("/" + share["path"])).status_code == 401, "a code was good twice"
+        headers = {"cookie": entered.headers["set-cookie"].partition(";")[0], "origin": PUBLIC_URL}
+        listed = (await http_one.get("/shares", headers=one.headers)).json()["shares"]
+        assert [(each["id"], each["opened"]) for each in listed] == [(share["id"], True)]
+        async with talk(two, **headers) as reader:
+            await reader.call("initialize", GREETING)
+            await reader.call("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
+            assert '"shared"' in "\n".join(reader.received)
+            assert (await http_one.delete(f"/shares/{share['id']}", headers=one.headers)).status_code == 204
+            await until_closed(reader, "withdrawn")
+        for client in (http_one, http):
+            assert (await client.get("/config.json", headers=headers)).status_code == 401
+            assert (await client.get("/shares", headers=one.headers)).json() == {"shares": []}
+
+
+async def test_a_share_that_vanished_without_a_wake_ends_with_the_next_reading(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as (one, _):
+        _, code = await one.guard.shares.make(HOUR_S, None, None)
+        cookie = cookie_of(await one.guard.redeem_share(code))
+        async with talk(one, cookie=cookie, origin=one.url) as reader:
+            execute(address, "DELETE FROM dragoman_share")
+            await until_closed(reader, "withdrawn")
+
+
+async def test_a_link_for_an_owner_works_once_over_all_nodes(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as (one, http), node_of(address, tmp_path, "two") as (two, http_two):
+        made = (await http.post("/link", headers=one.headers)).json()["path"]
+        entered = await http_two.get("/" + made)
+        assert entered.status_code == 303
+        assert [(await client.get("/" + made)).status_code for client in (http, http_two)] == [401, 401]
+        cookie = {"cookie": entered.headers["set-cookie"].partition(";")[0]}
+        assert (await http.get("/config.json", headers=cookie)).json()["role"] == "owner"
+        code = await one.guard.new_link_code()
+        tried = await asyncio.gather(*(node.guard.redeem_code(code) for node in (one, two, one, two)))
+        assert sum(each is not None for each in tried) == 1
+        others = two.bridge.credential_stores(Token("o" * 43)).codes
+        assert not await others.redeem(await one.guard.new_link_code()), "bridges of another token took the code"
+        late = await one.guard.new_link_code()
+        execute(address, "UPDATE dragoman_code SET expires = clock_timestamp()")
+        assert await two.guard.redeem_code(late) is None
+        assert not any(late in row for (row,) in query(address, "SELECT c::text FROM dragoman_code c"))
+        execute(address, "ALTER TABLE dragoman_code RENAME TO hidden")
+        away = await http.get("/" + made)
+        assert (away.status_code, away.json()["error"]) == (
+            503,
+            "the bridge cannot use its database now; try again soon",
+        )
+
+
+async def test_a_link_to_a_question_is_opened_and_answered_at_every_node(address, tmp_path):
+    async with node_of(address, tmp_path, "two") as (two, http_two):
+        async with (
+            node_of(address, tmp_path, "one") as (one, http_one),
+            node_of(address, tmp_path, "three", agents=(agent("another"),)) as (_, http_three),
+        ):
+            here, there = [await join(node.bridge.agent(), extensions=True) for node in (one, two)]
+            session = await here.new()
+            await there.load(session)
+            prompt = here.start_prompt(session, {"ask": [ONCE, ALWAYS, NO]})
+            asked = await there.asked()
+            params = {"sessionId": session, "requestId": asked["id"], "shown": SHOWN}
+            made = (await there.ask("_dragoman/question/link", params))["result"]
+
+            async def post(http, **chosen):
+                return await http.post("/answer", json={"code": made["path"].removeprefix("answer#"), **chosen})
+
+            for http in (http_two, http_one, http_three):
+                shown = (await post(http)).json()
+                assert (shown["state"], shown["shown"], shown["agent"]) == ("open", SHOWN, "one")
+                assert [option["optionId"] for option in shown["options"]] == ["yes", "no"]
+            assert (await post(http_two, option="always")).status_code == 400
+            assert (await http_two.post("/answer", json={"code": "x" * 32})).status_code == 404
+            used = {"agent": "one", "state": "answered", "by": "link", "choice": "No"}
+            assert (await post(http_two, option="no")).json() == used
+            assert (await post(http_one, option="yes")).json() == used
+            await here.answer(prompt)
+            assert json.loads(here.said(session)[-1])["result"]["outcome"] == {"outcome": "selected", "optionId": "no"}
+            await there.until(lambda message: message.get("method") == "_dragoman/settled")
+        assert (await post(http_two)).json() == {"state": "gone"}
+
+
+async def test_a_browser_comes_back_from_a_login_at_any_node(address, tmp_path):
+    agents = {"agents": (LOGIN_AGENT,)}
+    async with (
+        node_of(address, tmp_path, "one", **agents) as (one, http_one),
+        node_of(address, tmp_path, "two", **agents) as (two, http_two),
+        dial(one) as here,
+        dial(two) as there,
+    ):
+        session = await open_session(here)
+        await call(there, **INITIALIZE)
+        await call(there, id=1, method="session/load", params={"sessionId": session, "cwd": "/", "mcpServers": []})
+        await there.send(order(session, state=STATE))
+        taken = await until_answer(there, 2)
+        while not texts_of(taken):
+            taken.append(json.loads(await there.recv()))
+        assert texts_of(taken) == [{"redirectUri": f"{two.url}/oauth/callback"}], "the viewer of another node is not it"
+        await until(lambda: query(address, "SELECT 1 FROM dragoman_code"))
+        back = await come_back(http_two, code="a-code", other="x")
+        assert (back.status_code, "has let you in" in back.text) == (200, True), back.text
+        while len(texts_of(taken)) < 2:
+            taken.append(json.loads(await there.recv()))
+        assert texts_of(taken)[1] == {"sessionId": session, "state": STATE, "code": "a-code"}
+        assert [(await come_back(http)).status_code for http in (http_one, http_two)] == [400, 400]
+
+
+async def test_cookies_and_shares_are_of_the_time_of_the_database(address, tmp_path):
+    """Another machine's clock, as it were: this one is ten hours behind the database."""
+    execute(
+        address,
+        "CREATE SCHEMA ahead",
+        "CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+        "$$ SELECT pg_catalog.clock_timestamp() + interval '10 hours' $$",
+        f"ALTER DATABASE {address.rpartition('/')[2]} SET search_path = ahead, pg_catalog, public",
+    )
+    async with node_of(address, tmp_path, "one") as (one, _):
+        _, issued, *_ = one.guard.redeem_token(TOKEN).split(".")
+        assert int(issued) > time.time() + 9 * HOUR_S
+        share, _ = await one.guard.shares.make(HOUR_S, None, None)
+        assert 0.9 * HOUR_S < one.guard.shares.left_s(share) < 1.1 * HOUR_S
+
+
+@pytest.fixture
+async def database(address):
+    made = Database(address)
+    yield made
+    await made.close()
+
+
+async def test_a_node_that_does_not_answer_is_told_apart_from_one_that_ended(address, database, monkeypatch):
+    here, there, asked = uuid.uuid4(), uuid.uuid4(), []
+    execute(address, f"INSERT INTO dragoman_node (id, name, pid, lease) VALUES ('{there}', 'there', 1, '1 hour')")
+    lookups = asyncio.Semaphore(1)
+    other = CodeDirectory(database, there, lambda *_: None, lookups)
+    for code in (b"older", b"code"):
+        await other.publish("question", code, "one", life_s=60, limit=1)
+    directory = CodeDirectory(database, here, lambda node, message: asked.append((node, message)), lookups)
+
+    def open_link(code=b"code"):
+        return directory.ask("question", code, lambda agent, id_: OpenQuestion(agent, id_, code))
+
+    assert await open_link(b"older") is None, "there are more codes than the limit"
+    waiting = asyncio.create_task(open_link())
+    await until(lambda: asked)
+    assert (asked[0][0], asked[0][1].agent) == (there, "one")
+    directory.drop_nodes({there})
+    with pytest.raises(NodeGone):
+        await waiting
+    monkeypatch.setattr(code_directory, "ANSWER_TIMEOUT_S", 0.01)
+    with pytest.raises(AccessUnavailable, match="does not answer now"):
+        await open_link()
+    execute(address, "UPDATE dragoman_node SET beat = beat - lease")
+    with pytest.raises(NodeGone):
+        await open_link()
+
+
+async def test_readers_are_refused_in_words_while_a_node_cannot_know_of_withdrawals(address, database):
+    name = address.rpartition("/")[2]
+    node = Node(database, lease_s=HOUR_S)
+    shares = DatabaseShares(ShareTable(database, "realm"), node, asyncio.Semaphore(1))
+    guard = make_guard(1, CredentialStores(shares))
+    ended = []
+    shares.on_ended = lambda *told: ended.append(told)
+    share, code = await shares.make(HOUR_S, None, None)
+    request = ask(host="127.0.0.1:1", cookie=cookie_of(await guard.redeem_share(code)))
+    assert (await guard.let_in(request)).share_id == share.id, "a share of another node was not looked up"
+    node.lease_s = 0.1
+    await shares.refresh()
+    server = address.rpartition("/")[0] + "/postgres"
+    execute(
+        server,
+        f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+    )
+    await until(lambda: ended)
+    assert ended == [(share.id, UNSURE)]
+    refused = await guard.let_in(request)
+    assert (status_of(refused), refused.reason) == (503, UNSURE)
+    execute(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    node.lease_s = HOUR_S
+    assert (await guard.let_in(request)).share_id == share.id
+    await shares.withdraw(share.id)
+    assert status_of(await guard.let_in(request)) == 401
+    shares.close()
+
+
+class SlowTable(ShareTable):
+    """A table whose rows come late: they may be out of date by then."""
+
+    def __init__(self, database):
+        super().__init__(database, "realm")
+        self.is_read = asyncio.Event()
+        self.gate = asyncio.Event()
+
+    async def read(self):
+        rows = await super().read()
+        self.is_read.set()
+        await self.gate.wait()
+        return rows
+
+
+async def test_a_share_that_is_made_during_a_reading_is_not_taken_for_withdrawn(database):
+    table = SlowTable(database)
+    shares = DatabaseShares(table, Node(database, lease_s=600), asyncio.Semaphore(1))
+    ended = []
+    shares.on_ended = lambda *told: ended.append(told)
+    reading = asyncio.create_task(shares.refresh())
+    await table.is_read.wait()
+    share, _ = await shares.make(HOUR_S, None, None)
+    table.gate.set()
+    await reading
+    assert (shares.find(share.id), ended) == (share, [])
+    shares.close()
