@@ -26,9 +26,9 @@ settings.load_profile("dragoman")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Take one worker more than there are cores: a third of the time tests wait, for processes and for time-outs."""
+    """Take two workers more than there are cores: half of the time a test waits, for processes and for time-outs."""
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(usable) + 1
+    return len(usable) + 2
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,6 +1,7 @@
 """An ACP agent as an agent of harbor: it runs in the container of each task.
 
     pip install harbor            (Python 3.12 or later)
+    export PYTHONPATH=examples/evals
     harbor run --dataset terminal-bench@2.0 --agent harbor_agent:AcpAgent --agent-kwarg command="claude-agent-acp"
 
 `dragoman run` drives the agent inside the container and `dragoman tap` records it. The recording becomes

@@ -1,0 +1,24 @@
+"""Ask the agent behind a bridge who it is: `python -m tests.docs.ask_bridge ADDRESS HOST` prints its answer."""
+
+import json
+import ssl
+import sys
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+
+def ask(address, host):
+    """Send `initialize` with the token of the home, under the name of the host."""
+    where = urlsplit(address)
+    trusting = {"context": ssl._create_unverified_context()} if where.scheme == "https" else {}  # noqa: SLF001 - the certificate is the page's own
+    connection = (HTTPSConnection if trusting else HTTPConnection)(where.hostname, where.port, timeout=60, **trusting)
+    token = (Path.home() / ".dragoman" / "bridge" / "token").read_text().strip()
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Host": host}
+    message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    connection.request("POST", "/acp", json.dumps(message), headers)
+    return connection.getresponse().read().decode()
+
+
+if __name__ == "__main__":
+    print(ask(*sys.argv[1:]))
