@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 from contextlib import asynccontextmanager
+from itertools import groupby
 from pathlib import Path
 
 import psycopg
@@ -57,15 +58,22 @@ async def owner_of(address, tmp_path, *steps, shared=None, lease_s=LEASE_S):
 
 
 async def prompt_until_taken(viewer, session, text, before=lambda: None):
-    """Prompt until a node has taken the session over; every refusal is in words."""
+    """Prompt until a node has taken the session over; every refusal is in words. Each prompt says its number too."""
     refusals = []
-    for _ in range(200):
+    for number in range(200):
         before()
-        answer = await viewer.prompt(session, {"say": text})
+        answer = await viewer.prompt(session, {"say": f"{text} {number}"})
         if "result" in answer:
             return refusals
         refusals.append(answer["error"]["message"])
     raise AssertionError(refusals)
+
+
+def check_prompts(said, text, refusals):
+    """See that the prompt that was taken said its words, once; a refused one may have been broken off behind them."""
+    numbers = [int(each.removeprefix(f"{text} ")) for each in said if each.startswith(f"{text} ")]
+    assert numbers == sorted(set(numbers)), said
+    assert numbers[-1] == len(refusals), (said, refusals)
 
 
 async def load_until_taken(viewer, session):
@@ -111,7 +119,7 @@ async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_tur
         ((owner, _),) = owners(address, session)
         process.send_signal(end)
         refusals = await prompt_until_taken(viewer, session, "after", lambda: end_lease(address, owner))
-        assert viewer.said(session) == ["begun", "after"], refusals
+        assert viewer.said(session) == ["begun", f"after {len(refusals)}"], refusals
         ends = [
             update["_meta"]["dragoman/turn"]
             for update in viewer.updates(session)
@@ -125,11 +133,11 @@ async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_tur
             process.send_signal(signal.SIGCONT)
             refused = json.loads(await process.stdout.readline())
             assert "error" in refused, refused
-        await prompt_until_taken(viewer, session, "again")
-        assert viewer.said(session) == ["begun", "after", "again"]
+        assert await prompt_until_taken(viewer, session, "again") == []
+        assert viewer.said(session) == ["begun", f"after {len(refusals)}", "again 0"]
         again = await join(served, extensions=True)
         await again.load(session)
-        assert again.said(session) == ["begun", "after", "again"]
+        assert again.said(session) == viewer.said(session)
         assert owners(address, session)[0][1] == fence
 
 
@@ -153,8 +161,8 @@ async def test_a_node_that_stops_in_order_hands_its_sessions_over_at_once(addres
             session = await here.new()
             await there.load(session)
             await here.prompt(session, {"say": "before"})
-        await prompt_until_taken(there, session, "after")
-        assert there.said(session) == ["before", "after"]
+        refusals = await prompt_until_taken(there, session, "after")
+        assert there.said(session) == ["before", f"after {len(refusals)}"]
         assert session in two.registry.sessions
 
 
@@ -214,16 +222,19 @@ async def test_a_database_in_trouble_ends_the_turn_in_words_and_loses_nothing_sh
         refused = await here.answer(prompt)
         assert "database" in refused["error"]["message"]
         trouble.end()
-        await prompt_until_taken(there, session, "after")
-        await prompt_until_taken(here, session, "again")
+        refusals_there = await prompt_until_taken(there, session, "after")
+        refusals_here = await prompt_until_taken(here, session, "again")
         late = await join(two, extensions=True)
         await late.load(session)
         for viewer in (here, there, late):
-            await viewer.until(lambda message: says(message, "again"))
+            await viewer.until(lambda message: says(message, f"again {len(refusals_here)}"))
             assert viewer.said(session) == late.said(session)
         # A database that hangs may commit what it was given before, when everybody has stopped waiting for it.
         said = [text for text in late.said(session) if kind != "paused" or text != "unseen"]
-        assert said == ["begun", "after", "again"]
+        assert [each for each, _ in groupby(said, lambda text: text.partition(" ")[0])] == ["begun", "after", "again"]
+        assert said.count("begun") == 1
+        check_prompts(said, "after", refusals_there)
+        check_prompts(said, "again", refusals_here)
         # Each node says once that the database is away, and once that it is back; a short pause is none.
         away, back = "no messages of other nodes: cannot use the database", "messages of other nodes are read again"
         await until(lambda: caplog.text.count(away) == caplog.text.count(back))
@@ -240,13 +251,16 @@ async def kill_in_a_turn(address, tmp_path, served, wait_s):
         await asyncio.sleep(wait_s)  # any moment will do
         process.kill()
         await process.wait()
-    await prompt_until_taken(viewer, session, "after")
+    refusals = await prompt_until_taken(viewer, session, "after")
     seen = [message["params"] for message in viewer.seen if message.get("method") == "session/update"]
     again = await join(served, extensions=True)
     await again.load(session)
     assert seen == [message["params"] for message in again.seen if message.get("method") == "session/update"]
     said = again.said(session)
-    assert said == [*map(str, range(len(said) - 1)), "after"]
+    flood = [text for text in said if text.isdigit()]
+    assert said[: len(flood)] == list(map(str, range(len(flood))))
+    assert all(text.startswith("after ") for text in said[len(flood) :])
+    check_prompts(said, "after", refusals)
     agent_pid = int(session.removeprefix("s").partition("-")[0])
     await until(lambda: not Path(f"/proc/{agent_pid}").exists())
     await viewer.viewer.close()
