@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -203,3 +204,10 @@ async def test_a_message_for_a_session_that_another_node_has_by_now_is_refused_i
                 await until(lambda: any(isinstance(each, Direct) for each in agent.taken))
                 (refused,) = [json.loads(each.line) for each in agent.taken if isinstance(each, Direct)]
                 assert "another bridge has this session by now" in refused["error"]["message"]
+
+
+async def test_who_sends_to_a_node_that_has_left_is_told(address):
+    async with bare_node(address) as (here, agent):
+        here.mailbox.send(uuid.uuid4(), CloseLink("one", "any"))
+        await until(lambda: agent.lost_touch)
+        assert "has left" in agent.lost_touch[0]

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import uuid
 from contextlib import asynccontextmanager
 
 import httpx2
 import psycopg
 
+from dragoman.store.postgresql import Database
+from dragoman.store.postgresql.message_cipher import NodeKey
+from dragoman.store.postgresql.message_table import MessageTable
 from tests.bridge.front.client import answer_to, http_viewer, until_answer
 from tests.bridge.front.client import texts as texts_of_events
 from tests.bridge.front.serving import serving
@@ -15,6 +19,7 @@ from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.router.test_search import search
 from tests.bridge.versions.pairs import join_v2, texts
 from tests.bridge.viewers import OPTIONS, agent, join, steps_text
+from tests.store.postgres import make_database
 from tests.waiting import until
 
 
@@ -60,20 +65,51 @@ async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
         assert not any(update["sessionUpdate"] == "state_update" for update in older.updates())
 
 
-async def test_a_message_that_only_a_later_version_knows_stops_no_other(address, tmp_path, caplog):
+async def send_later_message(address, receiver):
+    """Send what no node of today says, encrypted as it should be."""
+    database = Database(address)
+    await MessageTable(database, uuid.uuid4(), NodeKey()).send(receiver, 1, [b"of a later version"])
+    await database.close()
+
+
+def send_plain_message(address, receiver):
+    with psycopg.connect(address) as connection:
+        connection.execute(
+            "INSERT INTO dragoman_message (receiver, sender, number, body) VALUES (%s, gen_random_uuid(), 1, 'plain')",
+            (receiver,),
+        )
+
+
+async def test_a_message_that_cannot_be_understood_stops_no_other(address, tmp_path, caplog):
     async with two_nodes(address, tmp_path) as (one, two):
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         session = await here.new()
         with psycopg.connect(address) as connection:
-            connection.execute(
-                "INSERT INTO dragoman_message (receiver, sender, number, body) "
-                "SELECT id, gen_random_uuid(), 1, 'of a later version' FROM dragoman_node"
-            )
-        await until(lambda: caplog.text.count("an error with a message of another node") == 2)
+            nodes = [node for (node,) in connection.execute("SELECT id FROM dragoman_node")]
+        for node in nodes:
+            await send_later_message(address, node)
+            send_plain_message(address, node)
+        await until(lambda: caplog.text.count("an error with a message of another node") == 2 * len(nodes))
         await there.load(session)
         await there.prompt(session, {"say": "after"})
         await here.until(lambda message: '"after"' in json.dumps(message))
         assert there.said(session) == ["after"]
+
+
+async def test_secrets_of_mcp_servers_are_in_no_file_of_the_database_on_their_way_to_the_owner(own_postgres, tmp_path):
+    address = await make_database(own_postgres)
+    secret, plain = f"secret-{uuid.uuid4()}", f"plain-{uuid.uuid4()}"
+    server = {"name": "notes", "command": "/bin/notes", "args": [], "env": [{"name": "KEY", "value": secret}]}
+    async with two_nodes(address, tmp_path) as (one, two):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        session = await here.new()
+        assert "result" in await there.load(session, mcpServers=[server])
+        assert "result" in await there.prompt(session, {"say": plain})
+    own_postgres.stop()
+    files = [path.read_bytes() for path in own_postgres.directory.rglob("*") if path.is_file()]
+    own_postgres.start()
+    assert any(plain.encode() in data for data in files)
+    assert not any(secret.encode() in data for data in files)
 
 
 async def test_a_session_moves_over_three_nodes_and_its_viewers_stay(address, tmp_path):

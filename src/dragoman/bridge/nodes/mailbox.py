@@ -1,8 +1,8 @@
 """Messages to other nodes: in order for each receiver, one INSERT under way at a time.
 
 A message is in the table once, however often its INSERT is tried. One that cannot be sent for as long as a lease lasts,
-or for which there is no room, is never sent, and neither are those behind it: this node has lost touch with its
-receiver then, and everybody who waits for one of these messages has to be told.
+for which there is no room, or whose receiver has left, is never sent, and neither are those behind it: this node has
+lost touch with its receiver then, and everybody who waits for one of these messages has to be told.
 
 The numbers of the messages for a receiver begin with the time. So a receiver can be forgotten while nothing is under
 way to it: the next numbers are higher than those that it has seen.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Container
 from dragoman.bridge.nodes import messages
 from dragoman.bridge.nodes.messages import NodeMessage
 from dragoman.errors import DragomanError
-from dragoman.store.postgresql.message_table import MessageTable
+from dragoman.store.postgresql.message_table import MessageTable, ReceiverGone
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 """For one node, while the database takes nothing."""
@@ -148,6 +148,9 @@ class Mailbox:
         while to.sending is batch:
             try:
                 await self._table.send(receiver, to.sent + 1, batch)
+            except ReceiverGone as error:
+                self._lose_touch(receiver, to, str(error), logging.DEBUG)
+                return
             except DragomanError as error:
                 if time.monotonic() > give_up_at:
                     self._lose_touch(receiver, to, str(error))
@@ -156,8 +159,8 @@ class Mailbox:
             else:
                 return
 
-    def _lose_touch(self, receiver: uuid.UUID, to: _Receiver, reason: str) -> None:
-        _log.warning("messages for node %s are dropped: %s", receiver, reason)
+    def _lose_touch(self, receiver: uuid.UUID, to: _Receiver, reason: str, level: int = logging.WARNING) -> None:
+        _log.log(level, "messages for node %s are dropped: %s", receiver, reason)
         to.drop()
         if self.on_lost_touch is not None:
             self.on_lost_touch(receiver, f"messages to the bridge that has this session cannot be sent: {reason}")

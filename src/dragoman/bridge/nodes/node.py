@@ -27,7 +27,8 @@ from dragoman.bridge.router.logins import PASS_TIMEOUT_S, PASSED
 from dragoman.errors import DragomanError, LogFailed
 from dragoman.store.postgresql import Database, schema
 from dragoman.store.postgresql.errors import LeaseLost
-from dragoman.store.postgresql.message_table import MAX_ROWS, MessageTable, SessionTip
+from dragoman.store.postgresql.message_cipher import NodeKey
+from dragoman.store.postgresql.message_table import MAX_ROWS, MessageTable, NodeMessage, SessionTip
 from dragoman.store.postgresql.node import LEASE_S, Node
 from dragoman.store.postgresql.retention import Pruner
 from dragoman.store.retention import RetentionPolicy
@@ -140,10 +141,11 @@ class BridgeNode:
     ) -> None:
         """Raises BadStoreAddress; nothing is connected yet."""
         self.database = Database(address)
-        self.node = Node(self.database, lease_s or LEASE_S, agents)
+        key = NodeKey()
+        self.node = Node(self.database, lease_s or LEASE_S, agents, key.public)
         self.node.on_lost = self._lose
         self._pruner = Pruner(self.database, self.node.id, retention)
-        self._table = MessageTable(self.database, self.node.id)
+        self._table = MessageTable(self.database, self.node.id, key)
         self.mailbox = Mailbox(self._table, self.node.lease_s)
         self.mailbox.on_lost_touch = self._lose_touch
         self.access = NodeAccess(self.database, self.node, self.mailbox.send)
@@ -287,22 +289,22 @@ class BridgeNode:
             for message in found:
                 senders.add(message.sender)
                 self._taken.numbers[message.sender] = message.number
-                self._take(message.body, message.sender)
+                self._take(message)
             if len(found) < MAX_ROWS:
                 break
         for agent in self._agents.values():
             await agent.follow(tips)
         return not senders <= self._nodes.keys()
 
-    def _take(self, body: bytes, sender: uuid.UUID) -> None:
+    def _take(self, taken: NodeMessage) -> None:
         try:
-            message = messages.decode(body)
+            message = messages.decode(self._table.decrypt(taken))
             if isinstance(message, QuestionOpened | LoginBrought):
                 self.access.codes.take(message)
                 return
             agent = self._agents.get(message.agent)
             if agent is not None:
-                agent.take(message, sender)
+                agent.take(message, taken.sender)
         except Exception as error:  # noqa: BLE001 -- one message of another node stops no other
             context = {"message": "the bridge met an error with a message of another node", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)

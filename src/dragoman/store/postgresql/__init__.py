@@ -6,6 +6,8 @@ node.py            the heartbeat of this process, and its lease
 session_table.py   owners and fences, blocks, lists
 share_table.py     what other people may read through bridges
 code_table.py      codes that a browser brings to any bridge
+message_table.py   messages between bridges
+message_cipher.py  their encryption, for the receiver alone
 log.py             one session's log
 writer.py          its lines, on their way into the database
 store.py           the store itself

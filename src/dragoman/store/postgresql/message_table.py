@@ -3,7 +3,7 @@
 A sender numbers its messages for each receiver and has one INSERT for a receiver under way at a time, so that they
 appear in order. An INSERT whose answer was lost is sent again and adds nothing. A receiver remembers the last number of
 each sender that it took, until the sender has left for good, and then removes the rows. The rows of a node that is gone
-are removed by the others.
+are removed by the others. Their bodies are encrypted for the receiver (`message_cipher`).
 
 Each node listens on a channel of its own. The connection for that is not one of the pool, because a pooler gives a
 connection away between transactions. Without it nodes look for themselves, a little later.
@@ -15,7 +15,9 @@ from typing import LiteralString
 
 import msgspec
 
+from dragoman.errors import DragomanError
 from dragoman.store.postgresql.database import Connection, Database
+from dragoman.store.postgresql.message_cipher import NodeKey
 
 MAX_ROWS = 500
 """Messages that are read at a time."""
@@ -41,8 +43,9 @@ SELECT e.session, e.last, CASE WHEN n.beat + n.lease > clock_timestamp() THEN e.
 FROM dragoman_end e LEFT JOIN dragoman_node n ON n.id = e.owner WHERE e.session = ANY(%s)
 """
 _NODES: LiteralString = """
-SELECT id, CASE WHEN beat + lease > clock_timestamp() THEN agents END FROM dragoman_node WHERE agents <> '{}'
+SELECT id, CASE WHEN beat + lease > clock_timestamp() THEN agents END, key FROM dragoman_node WHERE agents <> '{}'
 """
+_KEY: LiteralString = "SELECT key FROM dragoman_node WHERE id = %s AND key IS NOT NULL"
 _WAKE: LiteralString = """
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, '') FROM unnest(%s::text[]) AS channel
 """
@@ -60,12 +63,19 @@ DELETE FROM dragoman_message m WHERE receiver <> %(me)s AND NOT EXISTS (
 """
 
 
+class ReceiverGone(DragomanError):
+    """A node that is sent a message has left for good."""
+
+    def __init__(self, node: uuid.UUID) -> None:
+        super().__init__(f"node {node} has left; ask again")
+
+
 class NodeMessage(msgspec.Struct, frozen=True):
     """A message of another node."""
 
     sender: uuid.UUID
     number: int
-    body: bytes
+    encrypted: bytes
 
 
 class SessionTip(msgspec.Struct, frozen=True):
@@ -78,17 +88,27 @@ class SessionTip(msgspec.Struct, frozen=True):
 class MessageTable:
     """The messages from and to one node."""
 
-    def __init__(self, database: Database, node: uuid.UUID) -> None:
+    def __init__(self, database: Database, node: uuid.UUID, key: NodeKey) -> None:
         self.database = database
         self._node = node
+        self._key = key
+        self._public_keys: dict[uuid.UUID, bytes] = {}
 
     async def send(self, receiver: uuid.UUID, first: int, bodies: Sequence[bytes]) -> None:
-        """Send messages, numbered from `first`, and wake their receiver; does no harm when it is done twice."""
+        """Send messages, numbered from `first`, and wake their receiver; does no harm when it is done twice.
+
+        Raises ReceiverGone.
+        """
+        public = await self._public_key(receiver)
+        numbers = list(range(first, first + len(bodies)))
+        contexts = (_context(self._node, receiver, number) for number in numbers)
         params = {
             "receiver": receiver,
             "sender": self._node,
-            "numbers": list(range(first, first + len(bodies))),
-            "bodies": list(bodies),
+            "numbers": numbers,
+            "bodies": [
+                self._key.encrypt(body, public, context) for body, context in zip(bodies, contexts, strict=True)
+            ],
             "channel": channel_of(receiver),
         }
         await self.database.fetch_once(_SEND, params)
@@ -103,6 +123,10 @@ class MessageTable:
         }
         return [NodeMessage(*row) for row in await self.database.fetch_once(_LOOK, params)]
 
+    def decrypt(self, message: NodeMessage) -> bytes:
+        """Return what a message says; raises UnreadableMessage."""
+        return self._key.decrypt(message.encrypted, _context(message.sender, self._node, message.number))
+
     async def tips(self, keys: Sequence[int]) -> dict[int, SessionTip]:
         """Return the ends and the owners of sessions; one that is no more is left out."""
         rows = await self.database.fetch_once(_ENDS, (list(keys),))
@@ -110,7 +134,9 @@ class MessageTable:
 
     async def nodes(self) -> dict[uuid.UUID, list[str] | None]:
         """Return the bridges, each with the names of its agents; None for one that is gone and may come back."""
-        return dict(await self.database.fetch_once(_NODES))
+        rows = await self.database.fetch_once(_NODES)
+        self._public_keys = {node: key for node, _, key in rows if key is not None}
+        return {node: agents for node, agents, _ in rows}
 
     async def wake(self, nodes: Sequence[uuid.UUID]) -> None:
         """Have nodes look for messages and for ends of sessions."""
@@ -129,6 +155,19 @@ class MessageTable:
             await connection.close()
             raise
         return connection
+
+    async def _public_key(self, node: uuid.UUID) -> bytes:
+        if node not in self._public_keys:
+            rows = await self.database.fetch_once(_KEY, (node,))
+            if not rows:
+                raise ReceiverGone(node)
+            self._public_keys[node] = rows[0][0]
+        return self._public_keys[node]
+
+
+def _context(sender: uuid.UUID, receiver: uuid.UUID, number: int) -> bytes:
+    """Name the place of a message in the table."""
+    return sender.bytes + receiver.bytes + number.to_bytes(8)
 
 
 def channel_of(node: uuid.UUID) -> str:

@@ -34,7 +34,7 @@ _FORGOTTEN = "1 day"
 """Rows of nodes that ended without a word are removed after this time."""
 
 _BEAT = """
-INSERT INTO dragoman_node (id, name, pid, lease, agents) VALUES (%s, %s, %s, make_interval(secs => %s), %s)
+INSERT INTO dragoman_node (id, name, pid, lease, agents, key) VALUES (%s, %s, %s, make_interval(secs => %s), %s, %s)
 ON CONFLICT (id) DO UPDATE SET beat = clock_timestamp()
 RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 """
@@ -45,14 +45,17 @@ _CLEAN = f"DELETE FROM dragoman_node WHERE beat < clock_timestamp() - interval '
 class Node:
     """The heartbeat of this process."""
 
-    def __init__(self, database: Database, lease_s: float = LEASE_S, agents: Sequence[str] = ()) -> None:
-        """Take the names of the agents that this process serves to viewers, if it is a bridge."""
+    def __init__(
+        self, database: Database, lease_s: float = LEASE_S, agents: Sequence[str] = (), key: bytes | None = None
+    ) -> None:
+        """Take the names of the agents that this process serves to viewers, and its public key, if it is a bridge."""
         self.id = uuid.uuid4()
         self.lease_s = lease_s
         self.on_lost: Callable[[LeaseLost], None] | None = None
         """Called when the lease has ended without the database having been reached."""
         self._database = database
         self._agents = list(agents)
+        self._key = key
         self._beating: asyncio.Task[None] | None = None
         self._beaten_at = 0.0
         self._clock_ms: float | None = None
@@ -106,7 +109,7 @@ class Node:
             await self._database.fetch(_LEAVE, (self.id,), patience_s=1.0)
 
     def _row(self) -> tuple[object, ...]:
-        return self.id, socket.gethostname(), os.getpid(), self.lease_s, self._agents
+        return self.id, socket.gethostname(), os.getpid(), self.lease_s, self._agents, self._key
 
     def _note_beat(self, sent_at: float, beaten: list[Row]) -> None:
         self._beaten_at = sent_at

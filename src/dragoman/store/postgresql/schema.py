@@ -108,6 +108,7 @@ CREATE TABLE dragoman_message (
 """
 
 _VERSION_4: LiteralString = """
+ALTER TABLE dragoman_node ADD COLUMN key bytea;
 CREATE TABLE dragoman_share (
     realm text NOT NULL,
     id text NOT NULL,
