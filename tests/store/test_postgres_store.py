@@ -10,6 +10,7 @@ import pytest
 from dragoman.errors import LogFailed, SessionBusy, SessionUnknown
 from dragoman.store.postgresql import Database, PostgresStore
 from dragoman.store.postgresql.errors import BadStoreAddress, DatabaseUnavailable, Fenced, LeaseLost, SchemaMismatch
+from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.schema import VERSION, migrate, read_version
 from dragoman.store.postgresql.session_table import READ_BYTES
 from tests.store.contract import StoreContract
@@ -323,3 +324,14 @@ class TestSchema:
         assert sorted(results) == [(0, VERSION)] + [(VERSION, VERSION)] * 3
         assert await read_version(databases[0]) == VERSION
         await databases[0].close()
+
+
+async def test_a_node_has_no_lease_before_its_first_heartbeat_and_none_when_it_has_left(address):
+    database = Database(address)
+    node = Node(database, lease_s=1e9)  # longer than any machine is up, which is what the clock of a lease counts
+    assert not node.is_alive
+    await node.ensure()
+    assert node.is_alive
+    await node.leave()
+    assert not node.is_alive
+    await database.close()

@@ -9,6 +9,7 @@ measured here.
 """
 
 import asyncio
+import math
 import os
 import socket
 import time
@@ -57,7 +58,7 @@ class Node:
         self._agents = list(agents)
         self._key = key
         self._beating: asyncio.Task[None] | None = None
-        self._beaten_at = 0.0
+        self._beaten_at = -math.inf
         self._clock_ms: float | None = None
         """The time of the database, less the time of our clock that never jumps; None before the first heartbeat."""
         self._starting = asyncio.Lock()
@@ -104,7 +105,7 @@ class Node:
             return
         beating.cancel()
         await asyncio.wait([beating])
-        self._beaten_at = 0.0
+        self._beaten_at = -math.inf
         with suppress(DragomanError):
             await self._database.fetch(_LEAVE, (self.id,), patience_s=1.0)
 
