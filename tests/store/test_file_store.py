@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from dragoman.errors import LogFailed, SessionUnreadable
 from dragoman.store import FileStore, raise_fd_limit
 from dragoman.store.block import now_ms
+from dragoman.store.disk import Disk
 from dragoman.store.file_log import SEALED_BYTES, SEALED_MS
 from dragoman.store.naming import aside_path, lock_path, log_name, log_path, session_id_of
 from tests.store.contract import StoreContract
@@ -179,6 +181,23 @@ async def test_the_folder_of_a_project_goes_with_its_last_session(store, home):
     assert list(home.glob("projects/*")) == []
     await write_session(store)
     assert len(list(home.glob("projects/*/session-*.jsonl"))) == 1
+
+
+class EmptyingDisk(Disk):
+    """A disk on which an empty folder is removed at once, as by another process that deletes its last session."""
+
+    def sync_directory(self, path):
+        with suppress(OSError):
+            path.rmdir()
+        super().sync_directory(path)
+
+
+async def test_a_session_is_deleted_while_another_process_deletes_the_other_one_of_the_project(home):
+    store = FileStore(home, disk=EmptyingDisk())
+    header = await write_session(store)
+    assert await store.delete(header.id)
+    assert (await store.page()).sessions == []
+    await store.close()
 
 
 async def test_a_session_that_was_never_prompted_is_deleted_after_a_week(store, home):

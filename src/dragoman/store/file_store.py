@@ -177,19 +177,20 @@ class FileStore:
         with failing(path, "create"):
             lock = self._lock(header.id)
             try:
-                self._write_first(path, first)
+                self._write_into(path.parent, lambda: self._write_new(path, first))
             except BaseException:
                 lock.release()
                 raise
         return self._log(path, head, lock, written=LogPosition(len(first), len(draft), checksum))
 
-    def _write_first(self, path: Path, data: bytes) -> None:
-        make_directories(self._disk, path.parent)
+    def _write_into(self, directory: Path, write: Callable[[], None]) -> None:
+        """Make the directory of a project, and a file in it."""
+        make_directories(self._disk, directory)
         try:
-            self._write_new(path, data)
+            write()
         except FileNotFoundError:  # its last session was deleted meanwhile, and the directory with it
-            make_directories(self._disk, path.parent)
-            self._write_new(path, data)
+            make_directories(self._disk, directory)
+            write()
 
     def _write_new(self, path: Path, data: bytes) -> None:
         fd = self._disk.open(path, CREATE)
@@ -291,12 +292,11 @@ class FileStore:
         source, head = self._find_known(session_id)
         fresh = target.with_suffix(".jsonl.new")
         with failing(target, "create"):
-            make_directories(self._disk, target.parent)
             if target.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             reader = open_reader(self._disk, source, head, end)
             try:
-                write(reader, fresh)
+                self._write_into(target.parent, lambda: write(reader, fresh))
             finally:
                 reader.close()
             fresh.rename(target)
@@ -313,7 +313,8 @@ class FileStore:
                     aside.unlink(missing_ok=True)
                 version1_path(path).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
-                self._disk.sync_directory(path.parent)
+                with suppress(FileNotFoundError):  # its other last session is deleted too, just now
+                    self._disk.sync_directory(path.parent)
                 with suppress(OSError):  # of a project that has other sessions
                     path.parent.rmdir()
             finally:

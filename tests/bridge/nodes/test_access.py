@@ -12,9 +12,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from dragoman.bridge.guard import AccessUnavailable, CredentialStores, Token
+from dragoman.bridge.guard.credentials import hash_code
 from dragoman.bridge.nodes import access, code_directory
 from dragoman.bridge.nodes.access import UNSURE, DatabaseShares
-from dragoman.bridge.nodes.code_directory import CodeDirectory, NodeGone
+from dragoman.bridge.nodes.code_directory import CodeDirectory, Lookups, NodeGone
 from dragoman.bridge.nodes.messages import OpenQuestion
 from dragoman.store.postgresql import Database
 from dragoman.store.postgresql.node import Node
@@ -114,7 +115,11 @@ async def test_a_link_for_an_owner_works_once_over_all_nodes(address, tmp_path):
         late = await one.guard.new_link_code()
         execute(address, "UPDATE dragoman_code SET expires = clock_timestamp()")
         assert await two.guard.redeem_code(late) is None
-        assert not any(late in row for (row,) in query(address, "SELECT c::text FROM dragoman_code c"))
+        _, shared = await one.guard.shares.make(HOUR_S, None, None)
+        rows = query(address, "SELECT c::text FROM dragoman_code c UNION ALL SELECT s::text FROM dragoman_share s")
+        shown = [code if form == "text" else code.encode().hex() for code in (late, shared) for form in ("text", "hex")]
+        assert not any(each in row for each in shown for (row,) in rows)
+        assert any(hash_code(late).hex() in row for (row,) in rows)
         execute(address, "ALTER TABLE dragoman_code RENAME TO hidden")
         away = await http.get("/" + made)
         assert (away.status_code, away.json()["error"]) == (
@@ -206,7 +211,7 @@ async def database(address):
 async def test_a_node_that_does_not_answer_is_told_apart_from_one_that_ended(address, database, monkeypatch):
     here, there, asked = uuid.uuid4(), uuid.uuid4(), []
     execute(address, f"INSERT INTO dragoman_node (id, name, pid, lease) VALUES ('{there}', 'there', 1, '1 hour')")
-    lookups = asyncio.Semaphore(1)
+    lookups = Lookups()
     other = CodeDirectory(database, there, lambda *_: None, lookups)
     for code in (b"older", b"code"):
         await other.publish("question", code, "one", life_s=60, limit=1)
@@ -230,10 +235,36 @@ async def test_a_node_that_does_not_answer_is_told_apart_from_one_that_ended(add
         await open_link()
 
 
+async def test_codes_of_one_node_do_not_push_those_of_another_out(address, database):
+    lookups = Lookups()
+    one, two = (CodeDirectory(database, uuid.uuid4(), lambda *_: None, lookups) for _ in range(2))
+    await one.publish("login", b"kept", "agent", life_s=60, limit=2)
+    for code in (b"a", b"b", b"c"):
+        await two.publish("login", code, "agent", life_s=60, limit=2)
+    assert {code for (code,) in query(address, "SELECT hash FROM dragoman_code")} == {b"kept", b"b", b"c"}
+
+
+async def test_who_brings_a_code_while_many_are_looked_for_waits_in_bounded_time(monkeypatch):
+    monkeypatch.setattr(code_directory, "SLOT_TIMEOUT_S", 0.05)
+    lookups, gate = Lookups(), asyncio.Event()
+
+    async def look_up():
+        async with lookups.slot():
+            await gate.wait()
+
+    strangers = [asyncio.create_task(look_up()) for _ in range(code_directory.MAX_LOOKUPS)]
+    await asyncio.sleep(0)
+    with pytest.raises(AccessUnavailable, match="try again soon"):
+        await look_up()
+    gate.set()
+    await asyncio.gather(*strangers)
+    await look_up()
+
+
 async def test_readers_are_refused_in_words_while_a_node_cannot_know_of_withdrawals(address, database):
     name = address.rpartition("/")[2]
     node = Node(database, lease_s=HOUR_S)
-    shares = DatabaseShares(ShareTable(database, "realm"), node, asyncio.Semaphore(1))
+    shares = DatabaseShares(ShareTable(database, "realm"), node, Lookups())
     guard = make_guard(1, CredentialStores(shares))
     ended = []
     shares.on_ended = lambda *told: ended.append(told)
@@ -246,7 +277,7 @@ async def test_readers_are_refused_in_words_while_a_node_cannot_know_of_withdraw
     execute(
         server,
         f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'",
     )
     await until(lambda: ended)
     assert ended == [(share.id, UNSURE)]
@@ -277,7 +308,7 @@ class SlowTable(ShareTable):
 
 async def test_a_share_that_is_made_during_a_reading_is_not_taken_for_withdrawn(database):
     table = SlowTable(database)
-    shares = DatabaseShares(table, Node(database, lease_s=600), asyncio.Semaphore(1))
+    shares = DatabaseShares(table, Node(database, lease_s=600), Lookups())
     ended = []
     shares.on_ended = lambda *told: ended.append(told)
     reading = asyncio.create_task(shares.refresh())

@@ -196,7 +196,7 @@ class Trouble:
         with psycopg.connect(self._server.address("postgres"), autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {self._name} SET default_transaction_read_only = {value}")
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (self._name,)
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s", (self._name,)
             )
 
 

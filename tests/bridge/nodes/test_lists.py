@@ -6,6 +6,7 @@ import psycopg
 
 from dragoman.bridge.nodes import node
 from tests.bridge.nodes.database_proxy import DatabaseProxy
+from tests.bridge.nodes.test_node import FULL, LONG_LEASE_S, execute
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.viewers import join
 from tests.waiting import PATIENCE_S, PAUSE_S, until
@@ -162,3 +163,61 @@ async def test_settings_and_viewers_do_not_make_an_old_session_a_new_one(address
         [listed] = await walk(await join(two, extensions=True))
         assert [each["sessionId"] for each in listed] == [new, old]
         assert listed[1]["updatedAt"] == before
+
+
+def label_of(served, session):
+    label = served.registry.labels.of(session)
+    return label.title, label.archived
+
+
+async def test_changes_of_one_label_at_two_nodes_at_once_are_both_kept_and_known_at_both(address, tmp_path):
+    async with node_of(address, tmp_path, "before") as before:
+        viewer = await join(before)
+        sessions = [await viewer.new() for _ in range(10)]
+        for session in sessions:
+            await viewer.prompt(session, {"say": "hi"})
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        for session in sessions:
+            answers = await asyncio.gather(
+                here.ask("session/set_title", {"sessionId": session, "title": "Ours"}),
+                there.ask("session/archive", {"sessionId": session}),
+            )
+            assert all("result" in answer for answer in answers)
+        for session in sessions:
+            for served in (one, two):
+                await until(lambda served=served, session=session: label_of(served, session) == ("Ours", True))
+
+
+async def test_a_node_that_messages_could_not_be_sent_to_learns_of_them_later(address, tmp_path):
+    async with (
+        node_of(address, tmp_path, "one", lease_s=4) as one,
+        node_of(address, tmp_path, "two", lease_s=LONG_LEASE_S) as two,
+    ):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        known = await here.new()
+        await here.prompt(known, {"say": "hi"})
+        await listed(there, {known})
+        execute(address, FULL)
+        await here.ask("session/set_title", {"sessionId": known, "title": "Ours"})
+        new = await here.new()
+        await here.prompt(new, {"say": "hi"})
+        await until(lambda: one.registry.labels.of(known).title == "Ours")
+        await asyncio.sleep(5)  # longer than messages are tried to be sent
+        execute(address, "DROP TRIGGER full_disk ON dragoman_message")
+        await listed(there, {known, new})
+        await there.announced(known, lambda news: news["title"] == "Ours")
+
+
+async def test_a_session_that_is_opened_keeps_the_time_that_the_database_has_of_it(address, tmp_path):
+    async with node_of(address, tmp_path, "two") as two:
+        async with node_of(address, tmp_path, "one") as one:
+            here = await join(one)
+            session = await here.new()
+            await here.prompt(session, {"say": "hi"})
+        execute(address, "UPDATE dragoman_session SET updated = 1000")
+        there = await join(two)
+        await there.load(session)
+        await there.ask("session/set_mode", {"sessionId": session, "modeId": "code"})
+        (found,) = (await walk(there))[0]
+        assert found["updatedAt"].startswith("1970-01-01T00:00:01")

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 import httpx2
 import psycopg
 
+from dragoman.bridge.nodes.replica import ReplicaJournal
 from dragoman.store.postgresql import Database
+from dragoman.store.postgresql.errors import DatabaseUnavailable
 from dragoman.store.postgresql.message_cipher import NodeKey
 from dragoman.store.postgresql.message_table import MessageTable
 from tests.bridge.front.client import answer_to, http_viewer, until_answer
@@ -223,3 +225,48 @@ async def test_over_http_a_session_can_be_used_of_which_its_node_was_not_told(ad
                 assert (await viewer.post(message, acp_session_id=session)).status_code == status
         async with viewer.stream("copy2"):
             pass
+
+
+def fences(address):
+    with psycopg.connect(address) as connection:
+        return connection.execute("SELECT session, fence FROM dragoman_end ORDER BY session").fetchall()
+
+
+async def test_a_reader_of_one_session_has_no_other_one_taken(address, tmp_path):
+    async with node_of(address, tmp_path, "before") as before:
+        viewer = await join(before)
+        shared, other = await viewer.new(), await viewer.new()
+        for session in (shared, other):
+            await viewer.prompt(session, {"say": "hi"})
+    before_readers = fences(address)
+    async with node_of(address, tmp_path, "one") as one:
+        for reader in (await join(one, only=shared), await join(one, read_only=True)):
+            for method in ("session/prompt", "session/set_mode", "session/fork"):
+                refused = await reader.ask(method, {"sessionId": other, "cwd": "/work", "mcpServers": []})
+                assert "this viewer may" in refused["error"]["message"], refused
+            reader.send({"method": "session/cancel", "params": {"sessionId": other}})
+            assert "result" in await reader.ask("session/list")
+        assert other not in one.registry.sessions
+        assert fences(address) == before_readers
+
+
+async def test_what_was_read_is_shown_although_another_session_cannot_be_read_just_now(address, tmp_path, monkeypatch):
+    async with two_nodes(address, tmp_path) as (one, two):
+        here, there = await join(one, extensions=True), await join(two, extensions=True)
+        first, second = await here.new(), await here.new()
+        for session in (first, second):
+            await there.load(session)
+        follow, failing = ReplicaJournal.follow, True
+
+        async def fail_for_second(journal, last):
+            if failing and journal.header.id == second:
+                raise DatabaseUnavailable("test", "it is away")
+            return await follow(journal, last)
+
+        monkeypatch.setattr(ReplicaJournal, "follow", fail_for_second)
+        await here.prompt(second, {"say": "later"})
+        await here.prompt(first, {"say": "now"})
+        await there.until(lambda _: there.said(first) == ["now"])
+        assert there.said(second) == []
+        failing = False
+        await there.until(lambda _: there.said(second) == ["later"])

@@ -328,8 +328,9 @@ async def test_settings_that_the_agent_tells_do_not_make_an_old_session_a_new_on
     spec = agent(capabilities=LOADING)
     async with serve(tmp_path / "home", spec) as served:
         one = await join(served, extensions=True)
-        old, new = await one.new(), await one.new()
+        old = await one.new()
         await one.prompt(old, {"update": {"sessionUpdate": "session_info_update", "title": "Door"}}, {"say": "first"})
+        new = await one.new()  # by its answer the end of the turn is written, too
         before = updated(served, old)
         told = [{"notify": ["session/update", {"sessionId": old, "update": update}]} for update in ASIDE]
         await one.prompt(new, *told, {"say": "second"})

@@ -93,6 +93,7 @@ class CommitQueue:
         self._before: list[asyncio.Future[None]] = []
         """Work that comes before the next commit."""
         self._changes: list[asyncio.Future[None]] = []
+        """Those who wait for a commit."""
 
     @property
     def next_end(self) -> int:
@@ -189,7 +190,6 @@ class DatabaseJournal(Journal):
         self._is_settled = session is not None
         self._task: asyncio.Task[None] | None = None
         self._when_created: list[Callable[[], None]] = []
-        """Those who wait for a commit."""
         if session is None:
             self.end = -1
 

@@ -75,9 +75,8 @@ class DatabaseJournalStore:
             reached = blocks[-1].last
         journal = self._add(DatabaseJournal(self.tables, session.header, self.budget, session))
         journal.keep_earlier(earlier.result())
-        stored = self.stored.pop(session_id, None)
-        if stored is not None:
-            journal.updated_ms = stored.updated_ms
+        journal.updated_ms = session.updated_ms
+        self.stored.pop(session_id, None)
         return journal
 
     async def title_of(self, journal: Journal) -> str | None:

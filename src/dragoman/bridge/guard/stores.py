@@ -23,7 +23,7 @@ class ShareStore(Protocol):
     """The shares that a guard lets readers in by."""
 
     on_ended: Callable[[str, str], None] | None
-    """Called with the id of a share that was withdrawn, here or elsewhere, and with the reason for its readers."""
+    """Called with the id of a share whose readers are to leave, and with the reason for them."""
 
     def find(self, share_id: str) -> Share | None:
         """Return a share that is neither over nor withdrawn; raises AccessUnavailable if that is not known here."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dragoman.bridge.guard import AccessUnavailable, CredentialStores, Share, TooManyShares
 from dragoman.bridge.guard.credentials import CODE_LIFE_S, MAX_CODES, hash_code, make_code
 from dragoman.bridge.guard.shares import LINK_LIFE_S, MAX_SHARES, OVER, WITHDRAWN, draft_share, latest_first
-from dragoman.bridge.nodes.code_directory import CodeDirectory, SendToNode, without_details
+from dragoman.bridge.nodes.code_directory import CodeDirectory, Lookups, SendToNode, without_details
 from dragoman.errors import DragomanError, LogFailed
 from dragoman.store.postgresql import Database
 from dragoman.store.postgresql.code_table import CodeTable
@@ -34,10 +34,6 @@ _READINGS = 5
 MAX_GONE = 1_000
 """Ids of shares that are remembered as over: a browser that keeps asking with an old cookie costs no statement."""
 
-MAX_LOOKUPS = 2
-"""Codes that are looked for at a time. Anybody may bring wrong ones: the other connections are for this node's own
-work, and its heartbeat must not wait for strangers."""
-
 UNSURE = "the bridge cannot reach its database, so that it is not known whether this link still holds; try again soon"
 
 _OWNER_CODES = "owner"
@@ -48,7 +44,7 @@ _log = logging.getLogger("dragoman.bridge")
 class DatabaseShares:
     """The shares of all nodes with the same token: `guard.ShareStore`."""
 
-    def __init__(self, table: ShareTable, node: Node, lookups: asyncio.Semaphore) -> None:
+    def __init__(self, table: ShareTable, node: Node, lookups: Lookups) -> None:
         self.on_ended: Callable[[str, str], None] | None = None
         self._table = table
         self._node = node
@@ -112,9 +108,8 @@ class DatabaseShares:
 
         Raises AccessUnavailable.
         """
-        with without_details():
-            async with self._lookups:
-                found = await self._table.redeem(hash_code(code), LINK_LIFE_S)
+        async with self._lookups.slot():
+            found = await self._table.redeem(hash_code(code), LINK_LIFE_S)
         return None if found is None else self._keep(found)
 
     async def withdraw(self, share_id: str) -> bool:
@@ -182,7 +177,7 @@ def _share_of(row: ShareRow) -> Share:
 class DatabaseLinkCodes:
     """The codes of links of all nodes with the same token: `guard.LinkCodeStore`."""
 
-    def __init__(self, table: CodeTable, realm: str, lookups: asyncio.Semaphore) -> None:
+    def __init__(self, table: CodeTable, realm: str, lookups: Lookups) -> None:
         self._table = table
         self._realm = realm
         self._lookups = lookups
@@ -196,16 +191,15 @@ class DatabaseLinkCodes:
 
     async def redeem(self, code: str) -> bool:
         """Use a code up, on all nodes; tells whether it was good. Raises AccessUnavailable."""
-        with without_details():
-            async with self._lookups:
-                return await self._table.use(hash_code(code), self._realm)
+        async with self._lookups.slot():
+            return await self._table.use(hash_code(code), self._realm)
 
 
 class NodeAccess:
     """The part of a node that lets people in."""
 
     def __init__(self, database: Database, node: Node, send: SendToNode) -> None:
-        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
+        self._lookups = Lookups()
         self.codes = CodeDirectory(database, node.id, send, self._lookups)
         self._database = database
         self._node = node

@@ -31,6 +31,7 @@ from dragoman.bridge.nodes.messages import (
     Joined,
     Labelled,
     LoginBrought,
+    Missed,
     NodeMessage,
     OpenLink,
     OpenQuestion,
@@ -41,7 +42,7 @@ from dragoman.bridge.nodes.node import BridgeNode
 from dragoman.bridge.nodes.relay import ViewerRelay, give_up_unseen
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
 from dragoman.bridge.nodes.replica import ReplicaJournal
-from dragoman.bridge.registry import NO_LABEL, Announcements, ServedSession, SessionRegistry
+from dragoman.bridge.registry import Announcements, ServedSession, SessionRegistry
 from dragoman.bridge.registry.session_updates import from_iso
 from dragoman.bridge.router import BroughtLogin, CodeKind, LinkedQuestion, Router
 from dragoman.bridge.settings import ViewerLimits
@@ -232,13 +233,15 @@ class AgentNode:
             case Announced():
                 self._take_announced(message)
             case Labelled():
-                self._take_label(message)
+                self._spawn(self._read_label(message.session))
             case OpenQuestion():
                 self._open_question(message, sender)
             case BringLogin():
                 self._spawn(self._bring_login(message, sender))
             case Joined():
                 pass  # its sender is looked for if it is not known
+            case Missed():
+                self._node.fall_behind()
             case _:
                 self.relay.take(message, sender)
 
@@ -251,12 +254,11 @@ class AgentNode:
         await self.relay.follow(tips)
         self.viewers.forget_closed()
 
-    async def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
+    def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
         """Note that nodes are gone: their sessions are asleep, their viewers have left. Raises DragomanError."""
         for node in nodes:
             self.relay.drop_node(node)
             self.viewers.drop_node(node)
-        await self._scan()
 
     def lose_all(self, failure: LogFailed) -> None:
         """Stop everything that only an owner may do: the database was out of reach for too long."""
@@ -269,17 +271,14 @@ class AgentNode:
         self.viewers.drop_node(node)
 
     async def catch_up(self) -> None:
-        """Note what other nodes did while this one was away, of which nobody told it; raises DragomanError.
+        """Note what other nodes did of which this one was not told; raises DragomanError.
 
         They may have taken its sessions. They may have changed, made and deleted others.
         """
         await self._find_lost()
-        before = {session_id: self.labels.of(session_id) for session_id in self.labels.ids()}
-        await self.labels.read()
+        for session_id in await self.labels.read_changed():
+            self._show_label(session_id)
         await self._scan()
-        for session_id in {*before, *self.labels.ids()}:
-            if self.labels.of(session_id) != before.get(session_id, NO_LABEL):
-                self._show_label(session_id)
 
     # The rest.
 
@@ -373,9 +372,13 @@ class AgentNode:
         ended = {"sessionId": session_id, "state": "gone", "deleted": True, "viewers": 0, "pending": 0}
         self.parts.announcements.stored_changed(ended)
 
-    def _take_label(self, message: Labelled) -> None:
-        self.labels.take_told(message.session, message.label)
-        self._show_label(message.session)
+    async def _read_label(self, session_id: str) -> None:
+        try:
+            await self.labels.read_one(session_id)
+        except DragomanError:
+            self._node.fall_behind()
+        else:
+            self._show_label(session_id)
 
     def _show_label(self, session_id: str) -> None:
         registry = self.parts.registry
@@ -404,8 +407,8 @@ class AgentNode:
     def _deleted(self, session_id: str) -> None:
         self._tell_nodes(Announced(self._agent, session_id, is_deleted=True))
 
-    def _labelled(self, session_id: str, label: bytes) -> None:
-        self._tell_nodes(Labelled(self._agent, session_id, label))
+    def _labelled(self, session_id: str) -> None:
+        self._tell_nodes(Labelled(self._agent, session_id))
 
     def _tell_nodes(self, message: NodeMessage) -> None:
         for node in self._node.others(self._agent):

@@ -7,8 +7,8 @@ whose it is, and passes on to that node what the browser wants. The answer comes
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 from dragoman.bridge.guard import AccessUnavailable
 from dragoman.bridge.nodes.messages import CodeAnswer, CodeRequest, NodeMessage
@@ -21,6 +21,13 @@ SendToNode = Callable[[uuid.UUID, NodeMessage], None]
 
 ANSWER_TIMEOUT_S = 10.0
 """For another node to answer: some milliseconds, unless it or the database stands still."""
+
+MAX_LOOKUPS = 2
+"""Codes that are looked for at a time. The other connections are for this node's own work: its heartbeat must not wait
+for strangers."""
+
+SLOT_TIMEOUT_S = 5.0
+"""For one of them: a look-up takes some milliseconds, unless the database stands still."""
 
 _log = logging.getLogger("dragoman.bridge")
 
@@ -35,6 +42,27 @@ def without_details() -> Generator[None]:
         raise AccessUnavailable("the bridge cannot use its database now; try again soon") from error
 
 
+class Lookups:
+    """Slots for strangers' codes: anybody may bring wrong ones, and the node's own work must not wait for them."""
+
+    def __init__(self) -> None:
+        self._slots = asyncio.Semaphore(MAX_LOOKUPS)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncGenerator[None]:
+        """Wait for a slot, in bounded time, and say no more than `without_details`; raises AccessUnavailable."""
+        try:
+            async with asyncio.timeout(SLOT_TIMEOUT_S):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise AccessUnavailable("many links are being opened; try again soon") from None
+        try:
+            with without_details():
+                yield
+        finally:
+            self._slots.release()
+
+
 class NodeGone(DragomanError):
     """The node that had what a code leads to has ended."""
 
@@ -42,7 +70,7 @@ class NodeGone(DragomanError):
 class CodeDirectory:
     """Finds the node of a code, and asks it."""
 
-    def __init__(self, database: Database, node: uuid.UUID, send: SendToNode, lookups: asyncio.Semaphore) -> None:
+    def __init__(self, database: Database, node: uuid.UUID, send: SendToNode, lookups: Lookups) -> None:
         self._database = database
         self._node = node
         self._send = send
@@ -60,9 +88,8 @@ class CodeDirectory:
 
         The node may take `work_s` before it answers. Raises NodeGone, AccessUnavailable.
         """
-        with without_details():
-            async with self._lookups:
-                located = await CodeTable(self._database, kind).locate(hash_)
+        async with self._lookups.slot():
+            located = await CodeTable(self._database, kind).locate(hash_)
         if located is None or located.node == self._node:
             return None
         if not located.is_alive:

@@ -35,16 +35,25 @@ class _Receiver:
     def __init__(self) -> None:
         self.waiting: deque[bytes] = deque()
         self.sending: list[bytes] = []
-        """The messages of the INSERT that is under way."""
+        """The messages of the INSERT that is under way, unless they were dropped meanwhile."""
+        self._under_way = 0
+        """How many messages that INSERT has."""
         self.bytes = 0
         self.sent = time.monotonic_ns() // 1_000
         """The number of the last message that is in the table."""
         self.task: asyncio.Task[None] | None = None
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
 
-    def note_sent(self, batch: list[bytes]) -> None:
+    def begin_batch(self) -> list[bytes]:
+        """Take the messages of the next INSERT."""
+        self.sending = [self.waiting.popleft() for _ in range(min(_MAX_BATCH, len(self.waiting)))]
+        self._under_way = len(self.sending)
+        return self.sending
+
+    def end_batch(self, batch: list[bytes]) -> None:
         """Count messages that are in the table, or were dropped: numbers may have a gap, which no receiver minds."""
         self.sent += len(batch)
+        self._under_way = 0
         if self.sending is batch:
             self.sending = []
             self.bytes -= sum(map(len, batch))
@@ -61,7 +70,7 @@ class _Receiver:
         """Wait until all messages so far are in the table, or were dropped; not for those that come meanwhile."""
         if self.sending or self.waiting:
             done = asyncio.get_running_loop().create_future()
-            self._waiters.append((self.sent + len(self.sending) + len(self.waiting), done))
+            self._waiters.append((self.sent + self._under_way + len(self.waiting), done))
             await done
 
     def _wake(self, waiters: list[tuple[int, asyncio.Future[None]]]) -> None:
@@ -136,9 +145,9 @@ class Mailbox:
     async def _send_all(self, receiver: uuid.UUID, to: _Receiver) -> None:
         try:
             while to.waiting:
-                to.sending = batch = [to.waiting.popleft() for _ in range(min(_MAX_BATCH, len(to.waiting)))]
+                batch = to.begin_batch()
                 await self._send(receiver, to, batch)
-                to.note_sent(batch)
+                to.end_batch(batch)
         finally:
             to.task = None
 

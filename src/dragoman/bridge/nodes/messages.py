@@ -112,6 +112,12 @@ class Joined(msgspec.Struct, frozen=True, tag="joined"):
     agent: str
 
 
+class Missed(msgspec.Struct, frozen=True, tag="missed"):
+    """Messages for the receiver were dropped: it reads again what they told."""
+
+    agent: str
+
+
 class Announced(msgspec.Struct, frozen=True, tag="announced"):
     """A session of the sender changed, as lists show it, or is no more."""
 
@@ -124,11 +130,10 @@ class Announced(msgspec.Struct, frozen=True, tag="announced"):
 
 
 class Labelled(msgspec.Struct, frozen=True, tag="labelled"):
-    """The label of a session changed."""
+    """The label of a session changed: the receiver reads it, because messages of two nodes have no order."""
 
     agent: str
     session: str
-    label: bytes
 
 
 class BringLogin(msgspec.Struct, frozen=True, tag="login"):
@@ -173,7 +178,8 @@ class QuestionOpened(msgspec.Struct, frozen=True, tag="opened"):
 FromOwner: TypeAlias = Bound | Unbound | Skip | TerminalNames | Direct | LinkClosed
 CodeRequest: TypeAlias = OpenQuestion | BringLogin
 CodeAnswer: TypeAlias = QuestionOpened | LoginBrought
-ForAgent: TypeAlias = OpenLink | ViewerLine | CloseLink | FromOwner | Joined | Announced | Labelled | CodeRequest
+FromPeer: TypeAlias = Joined | Missed | Announced | Labelled
+ForAgent: TypeAlias = OpenLink | ViewerLine | CloseLink | FromOwner | FromPeer | CodeRequest
 NodeMessage: TypeAlias = ForAgent | CodeAnswer
 
 encode = msgspec.msgpack.Encoder().encode

@@ -11,6 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Container, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -21,7 +22,7 @@ from dragoman.bridge.nodes import messages
 from dragoman.bridge.nodes.access import NodeAccess
 from dragoman.bridge.nodes.code_directory import NodeGone
 from dragoman.bridge.nodes.mailbox import Mailbox
-from dragoman.bridge.nodes.messages import BringLogin, ForAgent, LoginBrought, OpenQuestion, QuestionOpened
+from dragoman.bridge.nodes.messages import BringLogin, ForAgent, LoginBrought, Missed, OpenQuestion, QuestionOpened
 from dragoman.bridge.router import BroughtLogin, LinkedQuestion
 from dragoman.bridge.router.logins import PASS_TIMEOUT_S, PASSED
 from dragoman.errors import DragomanError, LogFailed
@@ -67,8 +68,8 @@ class NodeAgent(Protocol):
         """Tell a node that was found of this one, and of the sessions that are open here."""
         ...
 
-    async def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
-        """Note that nodes are gone; raises DragomanError."""
+    def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
+        """Note that nodes are gone."""
         ...
 
     def lose_all(self, failure: LogFailed) -> None:
@@ -80,7 +81,7 @@ class NodeAgent(Protocol):
         ...
 
     async def catch_up(self) -> None:
-        """Note what other nodes did while this one was away, of which nobody told it; raises DragomanError."""
+        """Note what other nodes did of which this one was not told; raises DragomanError."""
         ...
 
 
@@ -133,6 +134,28 @@ class TakenMessages:
         self._leaving = {sender: number for sender, number in left.items() if sender in self.numbers}
 
 
+class NextLook:
+    """When this node looks again, and whether it has to catch up then."""
+
+    def __init__(self) -> None:
+        self.is_listening = False
+        """Whether other nodes can wake this one."""
+        self.is_behind = False
+        """Whether other nodes did something of which this one was not told."""
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look soon."""
+        self._woken.set()
+
+    async def wait(self) -> None:
+        """Wait until it is time to look."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S if self.is_listening else BLIND_LOOK_S):
+                await self._woken.wait()
+        self._woken.clear()
+
+
 class BridgeNode:
     """This bridge among the nodes that share a database."""
 
@@ -152,9 +175,10 @@ class BridgeNode:
         self._agents: dict[str, NodeAgent] = {}
         self._nodes: dict[uuid.UUID, list[str]] = {}
         """The nodes that live, this one left out."""
+        self._lost_touch: set[uuid.UUID] = set()
+        """Nodes that are to be told that messages for them were dropped."""
         self._taken = TakenMessages()
-        self._woken = asyncio.Event()
-        self._is_listening = False
+        self._next_look = NextLook()
         self._wakes = NodeWakes(self._table)
 
     async def open(self) -> None:
@@ -228,19 +252,24 @@ class BridgeNode:
         """Have nodes look."""
         self._wakes.wake(nodes)
 
+    def fall_behind(self) -> None:
+        """Have all agents catch up soon, again and again until that has succeeded."""
+        self._next_look.is_behind = True
+        self._next_look.wake()
+
     async def _listen(self) -> None:
         """Be told when to look, again and again: the connection may be lost or refused."""
         while True:
             try:
                 connection = await self._table.listen()
                 try:
-                    self._is_listening = True
-                    self._woken.set()
+                    self._next_look.is_listening = True
+                    self._next_look.wake()
                     async for told in connection.notifies():
                         self.access.note_wake(told.payload)
-                        self._woken.set()
+                        self._next_look.wake()
                 finally:
-                    self._is_listening = False
+                    self._next_look.is_listening = False
                     await connection.close()
             except (Error, OSError) as error:
                 _log.debug("no wakes from the database: %s", error)
@@ -251,20 +280,18 @@ class BridgeNode:
         next_nodes = next_sweep = 0.0
         is_away = False
         while True:
-            try:
-                async with asyncio.timeout(LOOK_S if self._is_listening else BLIND_LOOK_S):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass
-            self._woken.clear()
+            await self._next_look.wait()
             now = time.monotonic()
             try:
                 if now - looked_at > self.node.lease_s * _STOOD_STILL:
-                    await self._catch_up()
+                    self._next_look.is_behind = True
+                await self._catch_up()
                 has_new_sender = await self._look()
                 if now >= next_nodes or has_new_sender:
                     next_nodes = now + LOOK_S
                     await self._look_for_nodes()
+                    self._tell_missed()
+                await self._catch_up()
                 if now >= next_sweep:
                     next_sweep = now + _SWEEP_S
                     await self._table.sweep()
@@ -323,18 +350,35 @@ class BridgeNode:
             self.mailbox.drop(node)
         self.access.codes.drop_nodes(gone)
         for agent in self._agents.values() if gone else ():
-            await agent.drop_nodes(set(gone))
+            agent.drop_nodes(set(gone))
+            self._next_look.is_behind = True  # nobody tells what has become of the sessions of those nodes
         self.mailbox.forget_others(nodes)
 
     async def _catch_up(self) -> None:
-        for agent in self._agents.values():
-            await agent.catch_up()
+        if not self._next_look.is_behind:
+            return
+        self._next_look.is_behind = False
+        try:
+            for agent in self._agents.values():
+                await agent.catch_up()
+        except DragomanError:
+            self._next_look.is_behind = True
+            raise
+
+    def _tell_missed(self) -> None:
+        """Tell nodes that messages for them were dropped, now that the database can be used again."""
+        told, self._lost_touch = self._lost_touch & self._nodes.keys(), set()
+        for node in told:
+            for name in self._agents.keys() & set(self._nodes[node]):
+                self.mailbox.send(node, Missed(name))
 
     def _lose_touch(self, node: uuid.UUID, reason: str) -> None:
+        self._lost_touch.add(node)
         for agent in self._agents.values():
             agent.lose_touch(node, reason)
 
     def _lose(self, failure: LeaseLost) -> None:
+        self._lost_touch.update(self._nodes)
         self.mailbox.drop_all()
         for agent in self._agents.values():
             agent.lose_all(failure)

@@ -39,6 +39,7 @@ from dragoman.bridge.nodes.messages import (
 )
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer
 from dragoman.bridge.nodes.replica import ReplicaJournal, WatchedSession
+from dragoman.bridge.router.router import FOR_READERS
 from dragoman.errors import DragomanError, ErrorCode, SessionBusy, SessionUnreadable
 from dragoman.store.block import Header
 from dragoman.store.postgresql.message_table import SessionTip
@@ -46,7 +47,7 @@ from dragoman.store.postgresql.session_table import LocatedSession
 from dragoman.wire import Malformed, Message, parse
 
 _LOAD, _RESUME = "session/load", "session/resume"
-_INSPECT = "_dragoman/inspect"
+_INSPECT, _LEAVE = "_dragoman/inspect", "_dragoman/leave"
 _REOPENING = frozenset({_LOAD, _RESUME})
 
 _WITHOUT_AGENT = frozenset(
@@ -61,6 +62,9 @@ _GONE_KEPT_S = 60.0
 """Longer than anybody waits for an answer of the database."""
 
 _MOVED = "another bridge has this session by now; ask again"
+_UNAVAILABLE = "the bridge cannot use its database now; try again soon"
+"""For readers, who are not told its name."""
+
 _ENDED = "the bridge that had this session has ended, and the turn with it; ask again"
 
 _log = logging.getLogger("dragoman.bridge")
@@ -175,7 +179,13 @@ class ViewerRelay:
         session_id = session_of(message.params)
         if message.method == _INSPECT and session_id is None:
             self._end_inspection(viewer, message.params)
-        if message.method is None or session_id is None or self._parts.is_open(session_id):
+        method = message.method
+        if (
+            method is None
+            or session_id is None
+            or self._parts.is_open(session_id)
+            or _is_refused(viewer, method, session_id)
+        ):
             self._parts.route(viewer, line)
             return
         self._held[viewer] = deque()
@@ -222,7 +232,7 @@ class ViewerRelay:
             else:
                 self._pass_on(viewer, message, line, session_id, owner)
         except (DragomanError, OSError) as error:
-            self._refuse(viewer, message, str(error))
+            self._refuse(viewer, message, _UNAVAILABLE if viewer.read_only else str(error))
         finally:
             self._go_on(viewer)
 
@@ -419,12 +429,14 @@ class ViewerRelay:
     async def follow(self, tips: dict[int, SessionTip]) -> None:
         """Read what was committed, and go to the owners that sessions have now; raises DragomanError."""
         grown: list[WatchedSession] = []
-        for watched in list(self.watched.values()):
-            tip = tips.get(watched.journal.key)
-            if tip is not None and tip.last > watched.journal.end and await self._read(watched, tip.last):
-                grown.append(watched)
-        for watched in grown:  # together: the end of a turn comes behind the words of its subagents
-            watched.wake_viewers()
+        try:
+            for watched in list(self.watched.values()):
+                tip = tips.get(watched.journal.key)
+                if tip is not None and tip.last > watched.journal.end and await self._read(watched, tip.last):
+                    grown.append(watched)
+        finally:
+            for watched in grown:  # together: the end of a turn comes behind the words of its subagents
+                watched.wake_viewers()
         for link in [link for link in self._links.values() if link.end_reason is not None]:
             self._close(link, link.end_reason or "")
         for watched in list(self.watched.values()):
@@ -475,6 +487,12 @@ class ViewerRelay:
         watched.viewers.pop(viewer, None)
         if not watched.viewers:
             self.watched.pop(watched.id, None)
+
+
+def _is_refused(viewer: Viewer, method: str, session_id: str) -> bool:
+    """Tell whether the router refuses a message, so that nobody takes a session for it."""
+    is_for_owners = method not in FOR_READERS and method != _LEAVE
+    return not viewer.sees(session_id) or (viewer.read_only and is_for_owners)
 
 
 def give_up_unseen(viewer: Viewer, subscription: Subscription, end: int, reason: str) -> None:

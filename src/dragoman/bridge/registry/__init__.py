@@ -1,6 +1,15 @@
 """The registry: the sessions of one agent, each with its state machine, and how they are opened and woken."""
 
-from dragoman.bridge.registry.labels import ARCHIVED, GROUPS, NO_LABEL, RUNS, SESSIONS, SessionLabel, SessionLabels
+from dragoman.bridge.registry.labels import (
+    ARCHIVED,
+    GROUPS,
+    NO_LABEL,
+    RUNS,
+    SESSIONS,
+    LabelChanges,
+    SessionLabel,
+    SessionLabels,
+)
 from dragoman.bridge.registry.lists import ListEntry, SessionLists
 from dragoman.bridge.registry.opening import OpeningRequests
 from dragoman.bridge.registry.opening_answers import OpeningQuestions
@@ -16,6 +25,7 @@ __all__ = [
     "RUNS",
     "SESSIONS",
     "Announcements",
+    "LabelChanges",
     "LifeEvent",
     "ListEntry",
     "OpeningQuestions",

@@ -8,9 +8,9 @@ Most sessions have no label. A changed label is on the disk before it is told.
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -41,6 +41,9 @@ class SessionLabel(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_LABEL = SessionLabel()
+
+LabelChanges: TypeAlias = Mapping[str, str | bool | None]
+"""Fields of a label, with their new values."""
 
 SESSIONS, RUNS, ARCHIVED = "sessions", "runs", "archived"
 GROUPS = (SESSIONS, RUNS, ARCHIVED)
@@ -85,10 +88,8 @@ class SessionLabels:
     async def change(self, session_id: str, **changes: str | bool | None) -> SessionLabel:
         """Change fields of a label, on the disk and then here; raises OSError."""
         async with self._writing:
-            before = self.of(session_id)
-            label = msgspec.structs.replace(before, **changes)
-            if label != before:
-                await self._write(session_id, label)
+            label = await self._store(session_id, changes)
+            if label != self.of(session_id):
                 self.take(session_id, label)
             return label
 
@@ -96,7 +97,7 @@ class SessionLabels:
         """Drop the label of a session that is gone; raises OSError."""
         async with self._writing:
             if session_id in self._labels:
-                await self._write(session_id, NO_LABEL)
+                await self._remove(session_id)
                 self.take(session_id, NO_LABEL)
 
     def take(self, session_id: str, label: SessionLabel) -> None:
@@ -108,9 +109,19 @@ class SessionLabels:
         if self.on_taken is not None:
             self.on_taken(session_id)
 
-    async def _write(self, session_id: str, label: SessionLabel) -> None:
-        kept = _with(self._labels, session_id, label)
-        await finish_in_thread(lambda: replace_file(self._path, _encode(kept), mode=_OWN_RIGHTS))
+    async def _store(self, session_id: str, changes: LabelChanges) -> SessionLabel:
+        """Write a label with these changes, if they are any, and return it."""
+        before = self.of(session_id)
+        label = msgspec.structs.replace(before, **changes)
+        if label != before:
+            await self._write(_with(self._labels, session_id, label))
+        return label
+
+    async def _remove(self, session_id: str) -> None:
+        await self._write(_with(self._labels, session_id, NO_LABEL))
+
+    async def _write(self, labels: dict[str, SessionLabel]) -> None:
+        await finish_in_thread(lambda: replace_file(self._path, _encode(labels), mode=_OWN_RIGHTS))
 
 
 def _with(labels: dict[str, SessionLabel], session_id: str, label: SessionLabel) -> dict[str, SessionLabel]:

@@ -8,14 +8,14 @@ A title that a person gave stays: no title of an agent that does not know of it 
 only client, and asking may start a process: "open" while the agent has the session, else "saved".
 """
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import ViewerRequest
 from dragoman.bridge.envelope import fields_of, make_notification, string_of
-from dragoman.bridge.registry import LifeEvent, ServedSession, SessionRegistry, SessionRestorer
+from dragoman.bridge.registry import LabelChanges, LifeEvent, ServedSession, SessionRegistry, SessionRestorer
 from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.questions import Questions
 from dragoman.bridge.supervisor import AgentSupervisor
@@ -26,9 +26,6 @@ from dragoman.wire.message import parse_error
 
 MAX_TITLE_CHARS = 200
 """A title is one line of a list; more is cut, as the protocol allows."""
-
-Label: TypeAlias = Mapping[str, str | bool | None]
-"""Fields of a label."""
 
 _NOT_AT_AGENT = (ErrorCode.METHOD_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND)
 
@@ -113,10 +110,10 @@ class LabelRequests:
         self,
         request: ViewerRequest,
         result: dict[str, Any],
-        label: Label,
+        label: LabelChanges,
         *,
         offered: bool,
-        follow: Label,
+        follow: LabelChanges,
         agreed: Callable[[str, Raw], None] | None = None,
     ) -> None:
         """Have the agent do it if it can, and the label follow it; else keep a label and answer with `result`."""
@@ -137,12 +134,12 @@ class LabelRequests:
         else:
             self._spawn(self._keep_label(request, result, label))
 
-    async def _follow_agent(self, request: ViewerRequest, line: bytes, label: Label) -> None:
+    async def _follow_agent(self, request: ViewerRequest, line: bytes, label: LabelChanges) -> None:
         """Have the label follow the agent, whose own word counts, and then tell it: lists may go by the label."""
         await self._registry.change_label(request.session_id or "", **label)
         request.pass_on(line)
 
-    async def _keep_label(self, request: ViewerRequest, result: dict[str, Any], label: Label) -> None:
+    async def _keep_label(self, request: ViewerRequest, result: dict[str, Any], label: LabelChanges) -> None:
         session_id = request.session_id or ""
         session = self._registry.find(session_id)
         if not await self._listing.exists(session_id):

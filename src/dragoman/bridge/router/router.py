@@ -35,7 +35,7 @@ from dragoman.errors import ErrorCode, InvalidParams
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
-_FOR_READERS = frozenset(
+FOR_READERS = frozenset(
     {
         "session/list",
         "session/load",
@@ -46,6 +46,7 @@ _FOR_READERS = frozenset(
         "_dragoman/search",
     }
 )
+"""Requests of viewers that may only read."""
 
 _REOPENING = frozenset({"session/load", "session/resume"})
 _OPENING = _REOPENING | {"session/new", "session/fork"}
@@ -218,7 +219,7 @@ class Router:
         limit = self._handshakes.limits.max_requests
         if viewer.capabilities is None:
             return f"{request.method} came before initialize was answered; send that first"
-        if viewer.read_only and request.method not in _FOR_READERS:
+        if viewer.read_only and request.method not in FOR_READERS:
             return f"this viewer may only read, and {request.method} would do more; ask the owner for a link that may"
         if request.session_id is not None and not viewer.sees(request.session_id):
             return f"this viewer may see one session, and {request.method} names another; ask the owner to share that"

@@ -118,7 +118,7 @@ class JournalMove:
             return
         for session_id in self._file_labels.ids():
             if session_id not in shared:
-                await self._labels.put(session_id, msgspec.json.encode(self._file_labels.of(session_id)))
+                await self._labels.replace(session_id, None, msgspec.json.encode(self._file_labels.of(session_id)))
 
 
 async def move_journals(address: str, root: Path, *, to_files: bool) -> MoveResult:

@@ -16,7 +16,8 @@ _PUT: LiteralString = """
 WITH oldest AS (
     DELETE FROM dragoman_code WHERE hash IN (
         SELECT hash FROM dragoman_code
-        WHERE kind = %(kind)s AND scope = %(scope)s AND used IS NULL AND hash <> %(hash)s
+        WHERE kind = %(kind)s AND scope = %(scope)s AND node IS NOT DISTINCT FROM %(node)s::uuid
+            AND used IS NULL AND hash <> %(hash)s
         ORDER BY created DESC OFFSET %(limit)s - 1))
 INSERT INTO dragoman_code (hash, kind, scope, node, expires)
 VALUES (%(hash)s, %(kind)s, %(scope)s, %(node)s, clock_timestamp() + make_interval(secs => %(life_s)s))
@@ -53,7 +54,7 @@ class CodeTable:
         self._kind = kind
 
     async def put(self, hash_: bytes, scope: str, *, life_s: float, limit: int, node: uuid.UUID | None = None) -> None:
-        """Add a code for so long from now; beyond the limit of its scope the oldest one goes."""
+        """Add a code for so long from now; beyond the limit of its scope and node the oldest one goes."""
         params = {"hash": hash_, "kind": self._kind, "scope": scope, "life_s": life_s, "limit": limit, "node": node}
         await self._database.fetch(_PUT, params)
 

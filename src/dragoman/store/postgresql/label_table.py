@@ -5,10 +5,14 @@ from typing import LiteralString
 from dragoman.store.postgresql.database import Database
 
 _READ: LiteralString = "SELECT id, label FROM dragoman_label WHERE scope = %s"
-_PUT: LiteralString = """
-INSERT INTO dragoman_label (scope, id, label) VALUES (%s, %s, %s)
-ON CONFLICT (scope, id) DO UPDATE SET label = excluded.label
+_GET: LiteralString = "SELECT label FROM dragoman_label WHERE scope = %s AND id = %s"
+_ADD: LiteralString = """
+INSERT INTO dragoman_label (scope, id, label) VALUES (%s, %s, %s) ON CONFLICT (scope, id) DO NOTHING RETURNING id
 """
+_CHANGE: LiteralString = """
+UPDATE dragoman_label SET label = %s WHERE scope = %s AND id = %s AND label = %s RETURNING id
+"""
+_DROP: LiteralString = "DELETE FROM dragoman_label WHERE scope = %s AND id = %s AND label = %s RETURNING id"
 _REMOVE: LiteralString = "DELETE FROM dragoman_label WHERE scope = %s AND id = %s"
 
 
@@ -23,9 +27,24 @@ class LabelTable:
         """Return all labels."""
         return dict(await self._database.fetch(_READ, (self._scope,)))
 
-    async def put(self, session_id: str, label: bytes | None) -> None:
-        """Set the label of a session, or remove it."""
-        if label is None:
-            await self._database.fetch(_REMOVE, (self._scope, session_id))
+    async def get(self, session_id: str) -> bytes | None:
+        """Return the label of a session."""
+        found = await self._database.fetch(_GET, (self._scope, session_id))
+        return found[0][0] if found else None
+
+    async def replace(self, session_id: str, before: bytes | None, label: bytes | None) -> bool:
+        """Put a label in the place of another one, where None is none; tells whether that one was still there.
+
+        After an answer that was lost it tells that it was not, though the label is written.
+        """
+        if before is None:
+            done = await self._database.fetch(_ADD, (self._scope, session_id, label))
+        elif label is None:
+            done = await self._database.fetch(_DROP, (self._scope, session_id, before))
         else:
-            await self._database.fetch(_PUT, (self._scope, session_id, label))
+            done = await self._database.fetch(_CHANGE, (label, self._scope, session_id, before))
+        return bool(done)
+
+    async def remove(self, session_id: str) -> None:
+        """Remove the label of a session."""
+        await self._database.fetch(_REMOVE, (self._scope, session_id))
