@@ -122,13 +122,12 @@ def add_model(parser: TakesOptions) -> None:
     )
 
 
-def add_store(parser: TakesOptions) -> None:
+def add_store(parser: TakesOptions, effect: str = "keep sessions in this database") -> None:
     """Take the address of the database that keeps sessions."""
     parser.add_argument(
         "--store",
         metavar="ADDRESS",
-        help="keep sessions in this database, such as postgresql://USER@HOST/NAME, in place of files "
-        "(default: DRAGOMAN_STORE)",
+        help=f"{effect}, such as postgresql://USER@HOST/NAME, in place of files (default: DRAGOMAN_STORE)",
     )
 
 

@@ -45,7 +45,7 @@ class DatabaseJournalStore:
             await self.tables.journals.sweep(UNPROMPTED_KEPT_S)
         found = await self.tables.journals.scan()
         owned = {journal.header.id for journal in self.open_journals()}
-        not_here = (_stored(each) for each in found if each.header.id not in owned)
+        not_here = (describe_stored(each) for each in found if each.header.id not in owned)
         self.stored = StoredJournals(not_here, self.group_of)
 
     def create(self, session_id: str, cwd: str, directories: list[str]) -> DatabaseJournal:
@@ -139,7 +139,8 @@ class DatabaseJournalStore:
         return journal
 
 
-def _stored(found: ScannedSession) -> StoredJournal:
+def describe_stored(found: ScannedSession) -> StoredJournal:
+    """Make the journal of a session that a scan found."""
     described: dict[str, Any] | None = None if found.shown is None else msgspec.json.decode(found.shown)
     return StoredJournal(
         header=found.header,

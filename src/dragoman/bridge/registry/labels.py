@@ -85,6 +85,17 @@ class SessionLabels:
         """Give the sessions that have a label."""
         return list(self._labels)
 
+    def children_of(self, session_id: str) -> list[str]:
+        """Give the subagents that a session made."""
+        return [each for each, label in self._labels.items() if label.parent == session_id]
+
+    def descendants_of(self, session_id: str) -> list[str]:
+        """Give the subagents that a session made, and those that these made."""
+        found = self.children_of(session_id)
+        for child in found:  # it grows meanwhile
+            found += [each for each in self.children_of(child) if each not in (session_id, *found)]
+        return found
+
     async def change(self, session_id: str, **changes: str | bool | None) -> SessionLabel:
         """Change fields of a label, on the disk and then here; raises OSError."""
         async with self._writing:

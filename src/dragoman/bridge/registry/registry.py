@@ -240,7 +240,7 @@ class SessionRegistry:
     def delete(self, session_id: str) -> None:
         """Forget a session for good, with its journal and its label."""
         self.subagents.forget(session_id)
-        for child in [each for each in self.labels.ids() if self.labels.of(each).parent == session_id]:
+        for child in self.labels.children_of(session_id):
             self.delete(child)
         self._journals.delete(session_id)
         self._delivery.spawn(self._forget_label(session_id))

@@ -386,6 +386,7 @@ def _sessions(name: str) -> CommandParser:
         help="delete: sessions that were not used for so long: 30d, 12h, 90m or 4w",
     )
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
+    shared.add_store(parser, "the database that keeps the sessions")
     shared.add_url(parser)
     return parser
 

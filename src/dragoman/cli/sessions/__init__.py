@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 from dragoman.cli.agent_choice import ChosenAgent, choose_agent
 from dragoman.cli.exit_codes import FAILED
@@ -25,6 +26,7 @@ from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_ARCHIVE
 from dragoman.protocol.origin import read_origin
 from dragoman.protocol.running_bridge import find_bridge
+from dragoman.store import STORE_VARIABLE, find_address
 from dragoman.text import one_line
 from dragoman.text.width import cells, cut
 
@@ -34,10 +36,10 @@ def main(options: argparse.Namespace) -> int:
     _check(options)
     if options.action == "export" and options.format in TRAJECTORY_FORMATS and Path(options.id).is_file():
         return _export_recording(options)
-    chosen = choose_agent(options)
+    chosen, store = choose_agent(options), _choose_store(options)
     start_log("ERROR")
     try:
-        return run(_run(options, chosen))
+        return run(_run(options, chosen, store))
     except DragomanError as error:
         complain("sessions", f"{explain(error, is_own=chosen.is_own)}{_hint(error, options)}")
         return exit_code_of(error, is_own=chosen.is_own)
@@ -45,18 +47,19 @@ def main(options: argparse.Namespace) -> int:
         return 128 + stopped.signal_number
 
 
-async def _run(options: argparse.Namespace, chosen: ChosenAgent) -> int:
+async def _run(options: argparse.Namespace, chosen: ChosenAgent, store: str | None) -> int:
     if chosen.address is not None:
         connecting = chosen.address.connect(policy=None)
     else:
-        connecting = connect(chosen.command, protocol_version=chosen.newest)
+        env = None if store is None else {STORE_VARIABLE: store}
+        connecting = connect(chosen.command, env=env, protocol_version=chosen.newest)
     async with connecting as agent:
         if options.action == "list":
             return await _list(agent, options)
         if options.action == "delete":
             from dragoman.cli.sessions.deletion import delete_sessions  # it loads the bridge
 
-            return await delete_sessions(agent, options, is_own=chosen.is_own)
+            return await delete_sessions(agent, options, is_own=chosen.is_own, store=store)
         found = await find_session(agent, options.id, options.cwd)
         return await _ACTIONS[options.action](agent, found, options)
 
@@ -195,15 +198,32 @@ async def _read(agent: RemoteAgent, found: FoundSession) -> Transcript:
 
 def _hint(error: DragomanError, options: argparse.Namespace) -> str:
     """Say how to get at a session that the agent of a bridge has open."""
-    data: object = error.data if isinstance(error, RemoteError) else None
-    if not isinstance(data, dict) or "pid" not in data or options.url is not None:
+    given = error.data if isinstance(error, RemoteError) else None
+    data = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    if "pid" not in data or options.url is not None:
         return ""
     bridge = find_bridge(home())
     url = "http://127.0.0.1:8421/acp" if bridge is None else bridge.acp_url()
     return (
         f"; if that is the agent of a dragoman serve, let it do this: "
-        f"dragoman sessions {options.action} {options.id} --url {url}"
+        f"dragoman sessions {options.action} {options.id or data.get('sessionId')} --url {url}"
     )
+
+
+def _choose_store(options: argparse.Namespace) -> str | None:
+    """Return the database in which the agent and bridges keep sessions, if there is one; raises UsageError."""
+    if options.url is not None:
+        if options.store is not None:
+            raise UsageError(
+                "--store is for an agent that is started, and --url is one that runs; leave one of them out"
+            )
+        return None
+    if options.action != "delete" and options.store is None:
+        return None  # the agent reads the variable by itself
+    try:
+        return find_address(options.store)
+    except DragomanError as error:
+        raise UsageError(str(error)) from None
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from dragoman.cli.agent_choice import served_name
 from dragoman.cli.exit_codes import FAILED
 from dragoman.cli.output import complain, print_json
 from dragoman.cli.session_choice import FoundSession, choose, find_sessions
-from dragoman.cli.sessions.journals import BridgeJournals
+from dragoman.cli.sessions.journals import BridgeJournals, open_journals
 from dragoman.client import RemoteAgent
 from dragoman.client.problem import Refused
 from dragoman.errors import ConnectionClosed, DragomanError, RemoteError
@@ -30,10 +30,12 @@ class NobodyToAsk(Refused):
     """There is no terminal at which somebody could agree."""
 
 
-async def delete_sessions(agent: RemoteAgent, options: argparse.Namespace, *, is_own: bool) -> int:
+async def delete_sessions(
+    agent: RemoteAgent, options: argparse.Namespace, *, is_own: bool, store: str | None = None
+) -> int:
     """Delete the sessions that are meant, once somebody has agreed; an error of one does not keep the others."""
     agent.check.method(SESSION_DELETE)
-    async with BridgeJournals(home(), served_name(options.command), is_own=is_own) as journals:
+    async with open_journals(home(), store, served_name(options.command), is_own=is_own) as journals:
         deletion = SessionDeletion(agent, None if options.url else journals)
         found = await deletion.choose(options)
         if not found:
@@ -59,7 +61,7 @@ async def delete_sessions(agent: RemoteAgent, options: argparse.Namespace, *, is
 
 
 class SessionDeletion:
-    """Deletes sessions of an agent, and the journals that bridges of this home have of them."""
+    """Deletes sessions of an agent, and the journals that bridges have of them."""
 
     def __init__(self, agent: RemoteAgent, journals: BridgeJournals | None) -> None:
         """`journals` is None for the agent of a bridge, which deletes its own."""
@@ -91,15 +93,15 @@ class SessionDeletion:
         if journals is None:
             await self._agent.delete(session_id)
             return
-        has_journal = journals.has(session_id)
+        has_journal = await journals.has(session_id)
         is_gone = await journals.delete_at_bridge(session_id)
-        await journals.check(session_id)
+        await journals.hold(session_id)
         try:
             await self._agent.delete(session_id)
         except RemoteError:
             if not is_gone and session_id not in self._forgotten:
                 raise
-        await journals.delete_files(session_id)
+        await journals.delete(session_id)
         self.journals_deleted += has_journal
 
     async def _find_forgotten(self, known: Sequence[v1.SessionInfo], cwd: str | None) -> list[v1.SessionInfo]:

@@ -1,15 +1,16 @@
-"""Journals that bridges of this home have of an agent's sessions, for `dragoman sessions delete`.
+"""The journals that bridges have of an agent's sessions, for `dragoman sessions delete`.
 
-A session that went through a bridge is at two places: the agent has its log, the bridge its journal. A bridge that
-runs is asked to delete the session, so that its viewers see that; without one the files are deleted.
+A session that went through a bridge is in two places: the agent has its log, the bridge its journal. A bridge that
+runs with this home is asked to delete the session, so that its viewers see that. Journals that are left are deleted
+where they are: in the home, and in the database that the command line or `DRAGOMAN_STORE` names.
 """
 
 import asyncio
 import uuid
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Protocol
 
 from dragoman.bridge.bridge import lock_home
 from dragoman.bridge.delivery.file_journal import delete_files
@@ -25,35 +26,92 @@ from dragoman.store.disk import Disk
 _NOT_SERVED = 404
 
 
-class BridgeJournals:
-    """The journals of one agent's sessions; an async context manager, which holds the home while it deletes files."""
+class JournalPlace(Protocol):
+    """A place where bridges keep journals, by the names of the agents that they serve."""
 
-    def __init__(self, home: Path, agent: str, *, is_own: bool) -> None:
+    async def find(self, agent: str) -> list[StoredJournal]:
+        """Return the journals under an agent's name; raises DragomanError."""
+        ...
+
+    async def names_of(self, session_id: str) -> list[str]:
+        """Return the names of agents under which a session has a journal; raises DragomanError."""
+        ...
+
+    async def hold(self, agent: str, session_id: str, *, was_deleted: bool) -> None:
+        """Keep bridges from a journal; `was_deleted` if a bridge has just answered that it deletes the session.
+
+        Raises DragomanError if a bridge that was not asked has it.
+        """
+        ...
+
+    async def delete(self, agent: str, session_id: str) -> None:
+        """Delete a journal that is held, with its label and its subagents; raises DragomanError, OSError."""
+        ...
+
+
+class FileJournals:
+    """The journals in a home. See `JournalPlace`."""
+
+    def __init__(self, home: Path, stack: AsyncExitStack, *, has_bridge: bool) -> None:
+        """`stack` releases the home; a bridge that runs leaves the files of agents alone that it does not serve."""
+        self._directory = home / "bridge"
         self._home = home
-        self._agent = agent
-        """The name by which a bridge serves it, unless it was given another."""
-        self.is_own = is_own
-        self._bridge: RunningBridge | None = None
-        self._served: dict[str, RemoteAgent | None] = {}
-        self._stack = AsyncExitStack()
-        self._is_locked = False
+        self._stack = stack
+        self._needs_lock = not has_bridge
 
-    async def __aenter__(self) -> Self:
-        self._bridge = find_bridge(self._home)
-        return self
+    async def find(self, agent: str) -> list[StoredJournal]:
+        return await asyncio.to_thread(find_stored, self._directory / agent)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    async def names_of(self, session_id: str) -> list[str]:
+        return [path.parent.name for path in self._directory.glob(f"*/{journal_name(session_id)}")]
+
+    async def hold(self, agent: str, session_id: str, *, was_deleted: bool) -> None:  # noqa: ARG002 -- all at once
+        if self._needs_lock:
+            lock = await asyncio.to_thread(lock_home, Disk(), self._home)
+            self._stack.callback(lock.release)
+            self._needs_lock = False
+
+    async def delete(self, agent: str, session_id: str) -> None:
+        await self._delete_files(agent, session_id)
+        labels = SessionLabels(self._directory / agent / "labels.json")
+        await labels.read()
+        for child in labels.descendants_of(session_id):
+            await self._delete_files(agent, child)
+            await labels.forget(child)
+        await labels.forget(session_id)
+
+    async def _delete_files(self, agent: str, session_id: str) -> None:
+        await asyncio.to_thread(delete_files, self._directory / agent / journal_name(session_id))
+
+
+class BridgeJournals:
+    """The journals of one agent's sessions, wherever bridges have them."""
+
+    def __init__(
+        self,
+        agent: str,
+        places: list[JournalPlace],
+        bridge: RunningBridge | None,
+        stack: AsyncExitStack,
+        *,
+        is_own: bool,
     ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
+        """Take the name by which a bridge serves the agent, unless it was given another, and the bridge that runs."""
+        self.is_own = is_own
+        self._agent = agent
+        self._places = places
+        self._bridge = bridge
+        self._stack = stack
+        self._served: dict[str, RemoteAgent | None] = {}
 
     async def find(self) -> list[StoredJournal]:
-        """Return the journals under the agent's name."""
-        return await asyncio.to_thread(find_stored, self._directory(self._agent))
+        """Return the journals under the agent's name, each session once; raises DragomanError."""
+        found = [stored for place in self._places for stored in await place.find(self._agent)]
+        return list({stored.header.id: stored for stored in found}.values())
 
-    def has(self, session_id: str) -> bool:
-        """Tell whether a session has a journal."""
-        return bool(self._names_of(session_id))
+    async def has(self, session_id: str) -> bool:
+        """Tell whether a session has a journal; raises DragomanError."""
+        return any([await self._names_of(place, session_id) for place in self._places])
 
     async def delete_at_bridge(self, session_id: str) -> bool:
         """Have the bridge that runs delete a session; False if there is none, or it does not have that session.
@@ -62,40 +120,28 @@ class BridgeJournals:
         """
         if self._bridge is None:
             return False
-        names = self._names_of(session_id)
-        if self.is_own and self._agent not in names:
-            names.append(self._agent)  # without a journal it is in the lists all the same
-        served = [agent for name in names if (agent := await self._connect(self._bridge, name)) is not None]
+        names = {name for place in self._places for name in await self._names_of(place, session_id)}
+        if self.is_own:
+            names.add(self._agent)  # without a journal it is in the lists all the same
+        served = [agent for name in sorted(names) if (agent := await self._connect(self._bridge, name)) is not None]
         for agent in served:
             await agent.delete(session_id)
         return bool(served)
 
-    async def delete_files(self, session_id: str) -> None:
-        """Delete what is left of a session: all without a bridge, else the files of agents that it does not serve.
+    async def hold(self, session_id: str) -> None:
+        """See that the journals that are left of a session can be deleted, and that no bridge takes them meanwhile.
 
-        Raises BridgeBusy if a bridge has them and cannot be asked, and OSError.
+        Raises DragomanError, such as BridgeBusy and JournalInUse, if a bridge has one that was not asked.
         """
-        for name in self._names_of(session_id):
-            await self._lock()
-            await asyncio.to_thread(delete_files, self._path(name, session_id))
-            labels = SessionLabels(self._directory(name) / "labels.json")
-            await labels.read()
-            for child in [each for each in labels.ids() if labels.of(each).parent == session_id]:
-                await asyncio.to_thread(delete_files, self._path(name, child))
-                await labels.forget(child)
-            await labels.forget(session_id)
+        for place in self._places:
+            for name in await self._names_of(place, session_id):
+                await place.hold(name, session_id, was_deleted=self._served.get(name) is not None)
 
-    async def check(self, session_id: str) -> None:
-        """See that the journals of a session can be deleted; raises BridgeBusy."""
-        if self._names_of(session_id):
-            await self._lock()
-
-    async def _lock(self) -> None:
-        """Keep bridges from starting, unless one runs that was asked: it leaves agents alone that it does not serve."""
-        if self._bridge is None and not self._is_locked:
-            lock = await asyncio.to_thread(lock_home, Disk(), self._home)
-            self._stack.callback(lock.release)
-            self._is_locked = True
+    async def delete(self, session_id: str) -> None:
+        """Delete the journals that are left of a session; raises DragomanError, OSError."""
+        for place in self._places:
+            for name in await self._names_of(place, session_id):
+                await place.delete(name, session_id)
 
     async def _connect(self, bridge: RunningBridge, name: str) -> RemoteAgent | None:
         if name not in self._served:
@@ -109,16 +155,23 @@ class BridgeJournals:
             self._served[name] = agent
         return self._served[name]
 
-    def _names_of(self, session_id: str) -> list[str]:
+    async def _names_of(self, place: JournalPlace, session_id: str) -> list[str]:
         """Return the names under which a session has a journal; one that may be another agent's is left alone."""
-        found = sorted(path.parent.name for path in (self._home / "bridge").glob(f"*/{journal_name(session_id)}"))
+        found = sorted(await place.names_of(session_id))
         return found if _is_unique(session_id) else [name for name in found if name == self._agent]
 
-    def _directory(self, name: str) -> Path:
-        return self._home / "bridge" / name
 
-    def _path(self, name: str, session_id: str) -> Path:
-        return self._directory(name) / journal_name(session_id)
+@asynccontextmanager
+async def open_journals(home: Path, store: str | None, agent: str, *, is_own: bool) -> AsyncGenerator[BridgeJournals]:
+    """Open the journals in a home, and in a database if its address is given; raises DragomanError."""
+    async with AsyncExitStack() as stack:
+        bridge = find_bridge(home)
+        places: list[JournalPlace] = [FileJournals(home, stack, has_bridge=bridge is not None)]
+        if store is not None:
+            from dragoman.cli.sessions.database_journals import open_database_journals  # it needs psycopg
+
+            places.append(await stack.enter_async_context(open_database_journals(store)))
+        yield BridgeJournals(agent, places, bridge, stack, is_own=is_own)
 
 
 def _is_unique(session_id: str) -> bool:
