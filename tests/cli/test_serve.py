@@ -146,6 +146,27 @@ def test_the_browser_is_given_a_link_of_its_own_that_lets_it_in(tmp_path):
         terminal.close()
 
 
+def test_enter_while_it_stops_does_nothing(tmp_path):
+    begun = tmp_path / "begun"
+    ignoring = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    agent = [sys.executable, "-c", f"{ignoring}; open({str(begun)!r}, 'w'); time.sleep(60)"]
+    terminal = Terminal([*DRAGOMAN, "serve", "--no-open", "--port", "0", "--", *agent], columns=200)
+    try:
+        terminal.expect("Ctrl-C stops.")
+        url = re.search(r"ACP clients +(\S+)", terminal.plain)[1]
+        with subprocess.Popen([*DRAGOMAN, "sessions", "--url", url], stderr=subprocess.DEVNULL) as client:
+            wait_until(begun.exists)
+            terminal.press("\x03")
+            terminal.expect("Stopping")
+            terminal.press("\n")
+            assert terminal.end() == 0
+            client.kill()
+        assert "Traceback" not in terminal.plain
+        assert terminal.plain.count("login?code=") == 1
+    finally:
+        terminal.close()
+
+
 def test_enter_at_the_terminal_prints_a_fresh_link(tmp_path):
     terminal = Terminal([*DRAGOMAN, "serve", "--no-open", "--port", "0", "--cwd", str(tmp_path)], columns=200)
     try:

@@ -5,9 +5,10 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -193,9 +194,8 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.front.server import Server
     from dragoman.bridge.guard import Guard, keep_metrics_token, keep_token, make_policy
-    from dragoman.cli.browser import open_browser
     from dragoman.cli.serve.address import link_host, listen, local_url, names_for, prefix_of
-    from dragoman.cli.serve.notice import EnterKey, ServeNotice
+    from dragoman.cli.serve.notice import ServeNotice
 
     token = keep_token(plan.settings.home / "bridge")
     keep_metrics_token(plan.settings.home / "bridge", token)
@@ -220,12 +220,7 @@ async def _open(bridge: "Bridge", plan: ServePlan) -> None:
             _note_address(noted, plan.settings.home, own_url)
             await notice.begin(token)
             link = await notice.new_link() if plan.open_browser else None
-            async with asyncio.TaskGroup() as tasks:
-                beside = [] if link is None else [tasks.create_task(open_browser(link))]
-                EnterKey(lambda: beside.append(tasks.create_task(notice.fresh_link()))).watch()
-                await _until_stopped(notice)
-                for task in beside:
-                    task.cancel()
+            await _give_links(notice, link)
 
 
 def _note_address(stack: ExitStack, home: Path, url: str) -> None:
@@ -234,6 +229,29 @@ def _note_address(stack: ExitStack, home: Path, url: str) -> None:
 
     with suppress(OSError, SessionBusy):
         stack.callback(note_address(home, url).release)
+
+
+async def _give_links(notice: "ServeNotice", link: str | None) -> None:
+    """Open the browser with a link, if there is one, and print a fresh one for each Enter, until a signal comes."""
+    from dragoman.cli.browser import open_browser
+    from dragoman.cli.serve.notice import EnterKey
+
+    running: set[asyncio.Task[None]] = set()
+
+    def start(work: Coroutine[Any, Any, None]) -> None:
+        task = tasks.create_task(work)
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+    async with asyncio.TaskGroup() as tasks:
+        if link is not None:
+            start(open_browser(link))
+        enter_key = EnterKey(lambda: start(notice.fresh_link()))
+        enter_key.watch()
+        await _until_stopped(notice)
+        enter_key.ignore()
+        for task in running:
+            task.cancel()
 
 
 async def _until_stopped(notice: "ServeNotice") -> None:

@@ -88,9 +88,10 @@ _CHUNK = 1024
 class EnterKey:
     """Calls back for each line that a person enters; does nothing when stdin is no terminal."""
 
-    def __init__(self, pressed: Callable[[], object]) -> None:
+    def __init__(self, pressed: Callable[[], None]) -> None:
         self._pressed = pressed
         self._loop = asyncio.get_running_loop()
+        self._is_ignored = False
 
     def watch(self) -> None:
         """Begin to watch."""
@@ -99,6 +100,10 @@ class EnterKey:
                 self._loop.add_reader(sys.stdin.fileno(), self._read)
         except (AttributeError, ValueError):  # closed
             return
+
+    def ignore(self) -> None:
+        """Call back no more."""
+        self._is_ignored = True
 
     def _read(self) -> None:
         descriptor = sys.stdin.fileno()
@@ -112,5 +117,5 @@ class EnterKey:
             data = b""
         if not data:
             self._loop.remove_reader(descriptor)
-        elif b"\n" in data:
+        elif b"\n" in data and not self._is_ignored:
             self._pressed()
