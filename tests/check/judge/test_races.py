@@ -152,6 +152,12 @@ def test_a_deleted_session_excuses_no_other():
     assert found([*rows, end(2, "cancelled")], "agent") == ["ACP-PROMPT-006"]
 
 
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+def test_a_session_that_was_not_closed_or_deleted_excuses_no_later_turn(method: str):
+    rows = [*session(), ask(9, method, {"sessionId": "s1"}), refuse(9), prompt(), chunk(), end(2, "cancelled")]
+    assert "ACP-PROMPT-006" in found(rows, "agent")
+
+
 def test_a_permission_asked_while_the_cancel_is_on_its_way_is_owed_cancelled_too():
     rows = [*session(), prompt(), call(), cancel(), ask_permission()]
     assert found([*rows, dismiss(), end(2, "cancelled")]) == []

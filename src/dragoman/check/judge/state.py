@@ -19,6 +19,7 @@ MAX_CALLS = 2000
 """Tool calls of a session that are remembered: a tap may run for weeks."""
 
 OPENERS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+CLOSERS = frozenset({"session/close", "session/delete"})
 
 
 class ConversationState:
@@ -92,7 +93,7 @@ class ConversationState:
                     session.is_talking = False
             case "session/prompt" if session is not None:
                 self._take_prompt(session, message)
-            case "session/close" | "session/delete" if session is not None:
+            case method if method in CLOSERS and session is not None:
                 session.closing = message.entry
                 session.is_talking = False
             case "session/request_permission" if session is not None and self.is_v2:
@@ -211,10 +212,7 @@ class ConversationState:
         if request.method in OPENERS:
             self._take_opening(answer, request)
         elif request.method == "session/prompt" and self.is_v2:
-            self.foreground.take_accepted(answer, request)
-            session_id = text(request.params, "sessionId")
-            if session_id is not None and not self._is_prompted(session_id):
-                self.foreground.of(session_id).early_cancel = None
+            self._take_accepted(answer, request)
         elif request.method == "session/prompt":
             self._take_prompt_end(answer, request)
         elif request.method == "session/request_permission":
@@ -223,8 +221,22 @@ class ConversationState:
             self._take_item_cancel(answer, request)
         elif request.method.startswith("terminal/"):
             self._take_terminal(answer, request)
+        elif request.method in CLOSERS and answer.kind == "error":
+            self._take_kept(request)
         elif answer.kind == "result":
             self._take_result(answer, request)
+
+    def _take_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
+        self.foreground.take_accepted(answer, request)
+        session_id = text(request.params, "sessionId")
+        if session_id is not None and not self._is_prompted(session_id):
+            self.foreground.of(session_id).early_cancel = None
+
+    def _take_kept(self, request: SeenMessage) -> None:
+        """Note that a session stays, because the agent refused to close or delete it; a turn may be cut short by it."""
+        session = self.session(request)
+        if session is not None and session.closing is request.entry and not session.running():
+            session.closing = None
 
     def _hear(self, answer: SeenMessage, request: SeenMessage) -> None:
         """Note the answer to a request behind a cancel, of the same session: a bridge keeps the order of each."""
