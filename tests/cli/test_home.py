@@ -10,6 +10,7 @@ from dragoman.cli import COMMANDS, WITHOUT_HOME, main
 from dragoman.cli.check import own_home
 from dragoman.cli.home_warning import warn_of_others
 from dragoman.home import home
+from dragoman.store import find_address
 
 WARNING = "dragoman: warning: "
 TIMEOUT_S = 60
@@ -101,13 +102,15 @@ def test_help_is_not_preceded_by_a_warning(given_home, capsys):
     assert WARNING not in capsys.readouterr().err
 
 
-def test_a_check_of_our_own_agent_has_its_settings_and_leaves_no_session(given_home):
+def test_a_check_of_our_own_agent_has_its_settings_and_leaves_no_session(given_home, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_STORE", "postgresql://db/sessions")
     (given_home / "preferences.json").write_text("{}")
     (given_home / "projects").mkdir()
     with own_home():
         there = home()
+        assert find_address(None) is None
         assert [path.name for path in there.iterdir()] == ["preferences.json"]
         (there / "projects").mkdir()
-    assert home() == given_home
+    assert (home(), find_address(None)) == (given_home, "postgresql://db/sessions")
     assert not there.exists()
     assert sorted(path.name for path in given_home.iterdir()) == ["preferences.json", "projects"]

@@ -27,6 +27,7 @@ from dragoman.cli.output import complain, write_output
 from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.home import home
+from dragoman.store import STORE_VARIABLE
 from dragoman.text.match import closest
 
 
@@ -61,19 +62,17 @@ def _agent(options: argparse.Namespace) -> int:
 @contextmanager
 def own_home() -> Generator[None]:
     """Let our own agent have its settings, and keep its sessions in a home that is gone afterwards."""
-    before = os.environ.get("DRAGOMAN_HOME")
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         for name in SETTINGS_FILES:
             with suppress(OSError):
                 shutil.copy2(home() / name, directory)
+        before = {name: os.environ.pop(name, None) for name in ("DRAGOMAN_HOME", STORE_VARIABLE)}
         os.environ["DRAGOMAN_HOME"] = directory
         try:
             yield
         finally:
-            if before is None:
-                del os.environ["DRAGOMAN_HOME"]
-            else:
-                os.environ["DRAGOMAN_HOME"] = before
+            del os.environ["DRAGOMAN_HOME"]
+            os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 SETTINGS_FILES = ("preferences.json", "keys.json", "dragoman.yaml", "trusted.json")
