@@ -357,6 +357,9 @@ async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_th
             copies[text, occurrence] = await fork(client, session_id, cwd, meta=meta)
         error = await refused(fork(client, session_id, cwd, meta={"dragoman/fork": {"before": {"text": "two"}}}))
         assert (error.code, "no such message" in str(error.data)) == (-32602, True)
+        for nameless in ({}, {"ids": []}, {"occurrence": 2}):
+            error = await refused(fork(client, session_id, cwd, meta={"dragoman/fork": {"before": nameless}}))
+            assert (error.code, "name the message" in str(error.data)) == (-32602, True)
         for copy, count in zip(copies.values(), (1, 3, 5), strict=True):
             client.updates.clear()
             await client.prompt(copy, "anew")

@@ -27,7 +27,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """A message of the user: its id and those of the later ones, or its whole text, and which of those with it."""
 
     ids: list[str] = []
-    text: str = ""
+    text: str | None = None
     occurrence: int = 1
 
 
@@ -78,9 +78,12 @@ def read_fork_wish(meta: dict[str, Any] | None) -> NamedMessage | None:
     if wish is None:
         return None
     try:
-        return msgspec.convert(wish, _Wish).before
+        message = msgspec.convert(wish, _Wish).before
     except msgspec.ValidationError as error:
         raise InvalidParams(_PLACE, f"{_PLACE}: {error}") from None
+    if not message.ids and message.text is None:
+        raise InvalidParams(f"{_PLACE}.before", "name the message, by its ids or by its text")
+    return message
 
 
 async def find_fork_point(log: Log, wanted: NamedMessage) -> ForkPoint:
