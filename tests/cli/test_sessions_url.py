@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.store import FileStore
 from tests.bridge.guard.serving import serving
 from tests.commands import dragoman
 
@@ -66,6 +67,24 @@ def test_sessions_are_deleted_with_their_journals_where_no_bridge_runs(served_se
     done = run("delete", "--all", "--yes")
     assert (done.returncode, done.stdout) == (0, f"Deleted hello ({session_id}), and its journal at the bridge.\n")
     assert texts_of(served.home) == ""
+
+
+async def test_a_session_that_another_process_has_open_is_not_told_as_deleted(served_session, tmp_path):
+    served, session_id = served_session
+    other_id = talk(served, tmp_path, "hello again")
+    assert served.stop() == 0
+    for path in (served.home / "projects").rglob(f"*{other_id}*.jsonl"):
+        path.unlink()
+    store = FileStore(served.home)
+    log = await store.open(session_id)  # as an editor's agent has it
+    before = texts_of(served.home / "bridge").count(session_id)
+    done = run("delete", session_id, other_id, "--yes", "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert (told["deleted"], [each["sessionId"] for each in told["failed"]]) == ([other_id], [session_id])
+    assert before == texts_of(served.home / "bridge").count(session_id) > 0
+    await log.close()
+    await store.close()
 
 
 def test_all_sessions_are_deleted_at_the_bridge_that_runs_also_those_that_the_agent_forgot(served_session, tmp_path):

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from typing import cast
 
 from dragoman.cli.exit_codes import FAILED, USAGE
 from dragoman.client import MissingCapability, NeedsLogin, NotAnAgent, StartTimeout
@@ -72,6 +73,14 @@ def code_of(error: DragomanError) -> int | None:
     """Return the code that the agent answered with, for programs."""
     cause = error.__cause__ if isinstance(error, NeedsLogin) else error
     return cause.code if isinstance(cause, RemoteError) else None
+
+
+def busy_session_of(error: DragomanError) -> str | None:
+    """Return the id of the session that another process has open, as agents of the kit tell; None for other errors."""
+    data: object = error.data if isinstance(error, RemoteError) else None
+    if not isinstance(data, dict) or "pid" not in data:
+        return None
+    return str(cast("dict[str, object]", data).get("sessionId", ""))
 
 
 def _own_words(tail: str) -> str:

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import cast
 
 from dragoman.cli.agent_choice import ChosenAgent, choose_agent
 from dragoman.cli.exit_codes import FAILED
-from dragoman.cli.failure import exit_code_of, explain
+from dragoman.cli.failure import busy_session_of, exit_code_of, explain
 from dragoman.cli.options import UsageError
 from dragoman.cli.output import complain, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
@@ -18,7 +17,7 @@ from dragoman.cli.sessions.trajectories import TRAJECTORY_FORMATS, write_traject
 from dragoman.client import RemoteAgent, Session, ToolCallState, connect
 from dragoman.client.session_trajectory import loaded_trajectory, read_sessions
 from dragoman.client.transcript import Transcript, TranscriptMessage, read_transcript, write_transcript
-from dragoman.errors import DragomanError, RemoteError
+from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.home import home
 from dragoman.protocol import v1
@@ -198,15 +197,14 @@ async def _read(agent: RemoteAgent, found: FoundSession) -> Transcript:
 
 def _hint(error: DragomanError, options: argparse.Namespace) -> str:
     """Say how to get at a session that the agent of a bridge has open."""
-    given = error.data if isinstance(error, RemoteError) else None
-    data = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-    if "pid" not in data or options.url is not None:
+    busy = busy_session_of(error)
+    if busy is None or options.url is not None:
         return ""
     bridge = find_bridge(home())
     url = "http://127.0.0.1:8421/acp" if bridge is None else bridge.acp_url()
     return (
         f"; if that is the agent of a dragoman serve, let it do this: "
-        f"dragoman sessions {options.action} {options.id or data.get('sessionId')} --url {url}"
+        f"dragoman sessions {options.action} {options.id or busy} --url {url}"
     )
 
 

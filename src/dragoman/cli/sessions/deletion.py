@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from dragoman.bridge.delivery.stored_journals import StoredJournal
 from dragoman.cli.agent_choice import served_name
 from dragoman.cli.exit_codes import FAILED
+from dragoman.cli.failure import busy_session_of
 from dragoman.cli.output import complain, print_json
 from dragoman.cli.session_choice import FoundSession, choose, find_sessions
 from dragoman.cli.sessions.journals import BridgeJournals, open_journals
@@ -77,7 +78,7 @@ class SessionDeletion:
             found = await find_sessions(self._agent, options.words)
             if self._journals is None or all(session.info for session in found):
                 return found
-            stored = await self._find_forgotten([], None)
+            stored = await self._find_forgotten([session.info for session in found if session.info], None)
             found = [session if session.info else choose(session.session_id, stored) for session in found]
             return list({session.session_id: session for session in found}.values())
         infos = [info async for info in self._agent.list_sessions(options.cwd, archived="include")]
@@ -98,8 +99,9 @@ class SessionDeletion:
         await journals.hold(session_id)
         try:
             await self._agent.delete(session_id)
-        except RemoteError:
-            if not is_gone and session_id not in self._forgotten:
+        except RemoteError as error:
+            is_forgotten = session_id in self._forgotten and busy_session_of(error) is None
+            if not is_gone and not is_forgotten:
                 raise
         await journals.delete(session_id)
         self.journals_deleted += has_journal
