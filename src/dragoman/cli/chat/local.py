@@ -36,9 +36,9 @@ COMMANDS = {
     "usage": "show how full the context is",
 }
 
-_SHORT = {"exit": "quit", "q": "quit"}
+_ALIASES = {"exit": "quit", "q": "quit"}
 
-_FAREWELLS = frozenset({"exit", "quit", *(f":{name}" for name in ("quit", *_SHORT))})
+_QUIT_WORDS = frozenset({"exit", "quit", *(f":{name}" for name in ("quit", *_ALIASES))})
 
 START = "dragoman/start"
 """The key of `_meta` by which our agent names its requests about models."""
@@ -48,9 +48,9 @@ A line that ends in \\ goes on; Alt-Enter breaks it; \"\"\" alone begins and end
 Tab completes, a file after @ too. Ctrl-C cancels the turn, twice leaves. Ctrl-R searches the history."""
 
 
-def is_farewell(text: str) -> bool:
+def is_quit(text: str) -> bool:
     """Tell whether a prompt is the command to leave, or one of the bare words by which shells are left."""
-    return text.strip() in _FAREWELLS
+    return text.strip() in _QUIT_WORDS
 
 
 class UnknownCommand(DragomanError):
@@ -74,14 +74,14 @@ class LocalCommands:
 
     def run(self, text: str) -> bool:
         """Run a text if it is a local command, and say whether it was; raises DragomanError."""
-        if is_farewell(text):
+        if is_quit(text):
             self._quit("")
         name, words = _split(text.strip())
         if text.startswith("/") and (name not in _SHARED or name in _offered(self._conversation)):
             return False
         if not text.startswith((":", "/")):
             return False
-        name = _SHORT.get(name, name)
+        name = _ALIASES.get(name, name)
         if name not in COMMANDS:
             raise UnknownCommand(f"there is no command :{one_line(name)}; :help shows those there are")
         getattr(self, f"_{name}")(words)

@@ -4,7 +4,7 @@ from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chat.background import AgentAsks, AgentThread, TurnEnded, TurnEvents
-from dragoman.cli.chat.local import is_farewell
+from dragoman.cli.chat.local import is_quit
 from dragoman.cli.terminal.asides import aside_words
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
 from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
@@ -25,7 +25,7 @@ class PipedChat:
         """Give the agent one line after the other; raises DragomanError when a turn fails."""
         for line in lines:
             text = line.rstrip("\n")
-            if is_farewell(text):
+            if is_quit(text):
                 return
             if text.strip():
                 self._prompt(text)

@@ -69,7 +69,7 @@ class GuideReplies:
         self._tools: Sequence[ToolDefinition] = ()
         self._servers = ServerTools(())
         self._last_split: tuple[object, list[Words]] = (None, [])
-        self._is_beyond = False
+        self._has_unknown_step = False
         """Whether a step of this reply was not understood."""
 
     def make(self, request: ModelRequest) -> list[Part]:
@@ -84,7 +84,7 @@ class GuideReplies:
         """Send a routine the results that are there; what it says after them, and its next call, are the reply."""
         said: list[str] = []
         result = None
-        self._is_beyond = False
+        self._has_unknown_step = False
         names = {tool.name for tool in self._tools}
         while True:
             try:
@@ -105,7 +105,7 @@ class GuideReplies:
                 yield ToolUse(f"call-{uuid.uuid4()}", move.tool, move.arguments)
                 return
         yield from _stream("\n\n".join(said) or "There is nothing left for me to do.")
-        if self._is_beyond:
+        if self._has_unknown_step:
             yield ReplyStop("refusal")  # a program is not to take it for work that was done
 
     def _answer(self, turns: Sequence[GuideTurn]) -> GuideRoutine:
@@ -133,7 +133,7 @@ class GuideReplies:
                 has_plan = not (yield _plan(steps, number)).failed
             routine = self._understand(step, last_path, given)
             if routine is None:
-                self._is_beyond = True
+                self._has_unknown_step = True
                 routine = say(not_understood(step.value(step.text)), is_done=False)
             is_done, last_path, waits = yield from _follow(routine, last_path)
             done.append(is_done)
