@@ -73,11 +73,12 @@ async def evaluate(task: Task, command: str, output: Path | None) -> Row:
         for path, text in task.files.items():
             (folder / path).write_text(text)
         record = Path(name, "recording.jsonl")
-        # The sessions of tasks are not to be among yours, so our own agent keeps them here; others ignore the variable.
-        home = {"DRAGOMAN_HOME": str(Path(name, "home"))} if "-m dragoman agent" in command else {}
+        # The sessions of tasks are not to be among yours, in files or in a database, so our own agent keeps them here.
+        here = {"DRAGOMAN_HOME": str(Path(name, "home")), "DRAGOMAN_STORE": ""}
+        env = here if "-m dragoman agent" in command else {}
         try:
             async with connect(
-                command.replace("{task}", task.name), env=home, policy=allow_all(), record=record
+                command.replace("{task}", task.name), env=env, policy=allow_all(), record=record
             ) as agent:
                 session = await agent.new_session(folder)
                 result = await session.run(task.prompt, timeout_s=TIMEOUT_S)
