@@ -24,17 +24,17 @@ def installed(tmp_path):
 
 
 def test_pip_of_the_same_python_installs_from_the_index(installed):
-    assert installed().instruction("groq") == 'install it with: /opt/python -m pip install "dragoman[groq]"'
+    assert str(installed().instruction("groq")) == 'install it with: /opt/python -m pip install "dragoman[groq]"'
 
 
 def test_an_environment_without_pip_is_that_of_uv(installed):
-    made = installed(has_pip=False).instruction("groq")
+    made = str(installed(has_pip=False).instruction("groq"))
     assert made == 'install it with: uv pip install --python /opt/python "dragoman[groq]"'
 
 
 def test_a_checkout_stays_editable(installed):
     origin = {"url": "file:///home/my%20code/dragoman", "dir_info": {"editable": True}}
-    made = installed(origin=origin).instruction("groq")
+    made = str(installed(origin=origin).instruction("groq"))
     assert made == 'install it with: /opt/python -m pip install -e "/home/my code/dragoman[groq]"'
 
 
@@ -42,21 +42,21 @@ def test_a_wheel_is_installed_again_as_long_as_it_is_there(installed, tmp_path):
     wheel = tmp_path / WHEEL
     wheel.touch()
     made = installed(origin={"url": wheel.as_uri(), "archive_info": {}})
-    assert made.instruction("groq").endswith(f'pip install "dragoman[groq] @ {wheel.as_uri()}"')
+    assert str(made.instruction("groq")).endswith(f'pip install "dragoman[groq] @ {wheel.as_uri()}"')
     wheel.unlink()
-    assert made.instruction("groq").endswith('pip install "dragoman[groq]"')
+    assert str(made.instruction("groq")).endswith('pip install "dragoman[groq]"')
 
 
 def test_a_repository_is_named_with_its_revision(installed):
     address = {"url": "https://git.example/dragoman", "vcs_info": {"vcs": "git", "requested_revision": "v1"}}
-    made = installed(origin=address).instruction("groq")
+    made = str(installed(origin=address).instruction("groq"))
     assert made.endswith('pip install "dragoman[groq] @ git+https://git.example/dragoman@v1"')
 
 
 def test_a_tool_of_uv_keeps_the_extras_that_it_has(installed, tmp_path):
     receipt = '[tool]\nrequirements = [{ name = "dragoman", extras = ["search"] }, { name = "rich" }]\n'
     (tmp_path / "uv-receipt.toml").write_text(receipt)
-    assert installed().instruction("groq") == 'install it with: uv tool install "dragoman[groq,search]"'
+    assert str(installed().instruction("groq")) == 'install it with: uv tool install "dragoman[groq,search]"'
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_a_tool_of_uv_keeps_the_extras_that_it_has(installed, tmp_path):
 def test_pipx_installs_anew_with_the_extras_that_it_has(asked_for, extras, installed, tmp_path):
     receipt = {"main_package": {"package_or_url": asked_for}}
     (tmp_path / "pipx_metadata.json").write_text(json.dumps(receipt))
-    assert installed().instruction("groq") == f'install it with: pipx install --force "dragoman[{extras}]"'
+    assert str(installed().instruction("groq")) == f'install it with: pipx install --force "dragoman[{extras}]"'
 
 
 def test_uvx_is_started_with_the_extra_because_its_environment_is_a_cache(installed, tmp_path):
-    made = installed(prefix=tmp_path / "archive-v0" / "aW57RrH3bhuAH6Nb").instruction("groq")
+    made = str(installed(prefix=tmp_path / "archive-v0" / "aW57RrH3bhuAH6Nb").instruction("groq"))
     assert made == 'start dragoman with it: uvx --from "dragoman[groq]" dragoman'
 
 
@@ -86,7 +86,7 @@ def test_a_configuration_gets_uvx_where_that_made_the_environment(installed, tmp
 
 @pytest.mark.parametrize("python", ["/opt/python", "/my code/python", "/$HOME/py`thon`", '/it\'s/a "python"!'])
 def test_every_shell_takes_the_words_as_they_are_meant(python, installed, tmp_path):
-    made = installed(python=python, prefix=tmp_path).instruction("groq")
+    made = str(installed(python=python, prefix=tmp_path).instruction("groq"))
     command = made.removeprefix("install it with: ")
     for shell in filter(shutil.which, ("sh", "bash", "dash", "zsh", "fish")):
         done = subprocess.run([shell, "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True)

@@ -27,6 +27,18 @@ from urllib.request import url2pathname
 _NAME = "dragoman"
 
 
+class ExtraInstruction(NamedTuple):
+    """What adds an extra; as a string, the end of a sentence."""
+
+    action: str
+    command: str
+    restarts: bool = False
+    """Whether the command starts dragoman anew; else the extra is used as soon as it is there."""
+
+    def __str__(self) -> str:
+        return f"{self.action}: {self.command}"
+
+
 class Installation(NamedTuple):
     """The environment of a dragoman, and the origin that its installer wrote down (`direct_url.json` of PEP 610)."""
 
@@ -35,8 +47,8 @@ class Installation(NamedTuple):
     origin: dict[str, Any] | None
     has_pip: bool
 
-    def instruction(self, extra: str) -> str:
-        """Say how an extra is added, as the end of a sentence: what to do, a colon and a command."""
+    def instruction(self, extra: str) -> ExtraInstruction:
+        """Say how an extra is added."""
         receipt = self.prefix / "uv-receipt.toml"
         if receipt.is_file():
             return _install("uv", "tool", "install", self._requirement(extra, *_extras_of_uv(receipt)))
@@ -44,7 +56,8 @@ class Installation(NamedTuple):
         if receipt.is_file():
             return _install("pipx", "install", "--force", self._requirement(extra, *_extras_of_pipx(receipt)))
         if self._is_cached:
-            return f"start dragoman with it: {_command('uvx', '--from', self._requirement(extra), _NAME)}"
+            command = _command("uvx", "--from", self._requirement(extra), _NAME)
+            return ExtraInstruction("start dragoman with it", command, restarts=True)
         installer = (self.python, "-m", "pip", "install") if self.has_pip else ("uv", "pip", "install")
         environment = () if self.has_pip else ("--python", self.python)
         checkout = self._checkout()
@@ -87,7 +100,7 @@ class Installation(NamedTuple):
 
 def how_to_add(extra: str) -> str:
     """Say how an extra of dragoman is added to this installation, as the end of a sentence."""
-    return find_installation().instruction(extra)
+    return str(find_installation().instruction(extra))
 
 
 def find_installation() -> Installation:
@@ -119,8 +132,8 @@ def _path(address: str) -> Path:
     return Path(url2pathname(urlsplit(address).path))
 
 
-def _install(*words: str) -> str:
-    return f"install it with: {_command(*words)}"
+def _install(*words: str) -> ExtraInstruction:
+    return ExtraInstruction("install it with", _command(*words))
 
 
 def _command(*words: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from dragoman.assistant.keys import KeyStore
 from dragoman.assistant.start.model_servers import ServerUnusable, check_address, find_local_servers, list_models
 from dragoman.assistant.start.offers import SUGGESTED, find_offers, list_providers
+from dragoman.installation import Installation
 from tests.assistant.models.asking import KEY
 from tests.assistant.models.loopback import Refusal, Stream, loopback
 from tests.assistant.start.test_connecting import JsonAnswer
@@ -27,10 +28,12 @@ def test_providers_whose_key_is_there_come_first_and_no_key_is_shown(tmp_path, m
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_provider_whose_library_is_missing_comes_with_the_command_that_installs_it(tmp_path, monkeypatch, restarts):
-    command = 'uvx --from "dragoman[groq]" dragoman' if restarts else "pip install dragoman[groq]"
     monkeypatch.setattr("dragoman.assistant.models.providers._is_installed", lambda package: package != "groq")
-    action = "start dragoman with it" if restarts else "install it with"
-    monkeypatch.setattr("dragoman.installation.how_to_add", lambda extra: f"{action}: {command}")
+    prefix = tmp_path / ("archive-v0" if restarts else "venv") / "made"  # the former is of uvx
+    found = Installation(prefix, "/opt/python", origin=None, has_pip=True)
+    monkeypatch.setattr("dragoman.installation.find_installation", lambda: found)
+    start, install = 'uvx --from "dragoman[groq]" dragoman', '/opt/python -m pip install "dragoman[groq]"'
+    command = start if restarts else install
     offers = {offer.id: offer for offer in list_providers(tmp_path)}
     groq, openai = offers["groq"], offers["openai"]
     assert groq.problem.endswith(command)

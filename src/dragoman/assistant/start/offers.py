@@ -14,7 +14,6 @@ from dragoman.assistant.models.providers import (
     ModelName,
     Provider,
     check_installed,
-    how_to_install,
     leads_elsewhere,
     login_name,
     variable_with_key,
@@ -92,8 +91,9 @@ def _offer(kind: str, keys: KeyStore) -> ProviderOffer:
     except KeysUnusable as error:
         return msgspec.structs.replace(offer, problem=str(error))
     except ModelFailure as error:
-        action, _, command = how_to_install(name).partition(": ")
-        restarts = action.startswith("start")
+        from dragoman.installation import find_installation
+
+        _, command, restarts = find_installation().instruction(provider.extra)
         return msgspec.structs.replace(offer, problem=str(error), install=command, restarts=restarts)
     return msgspec.structs.replace(offer, kept=kept)
 
