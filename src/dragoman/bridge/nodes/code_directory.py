@@ -22,6 +22,9 @@ SendToNode = Callable[[uuid.UUID, NodeMessage], None]
 ANSWER_TIMEOUT_S = 10.0
 """For another node to answer: some milliseconds, unless it or the database stands still."""
 
+UNAVAILABLE = "the bridge cannot use its database now; try again soon"
+"""For people who are not told more of the database."""
+
 MAX_LOOKUPS = 2
 """Codes that are looked for at a time. The other connections are for this node's own work: its heartbeat must not wait
 for strangers."""
@@ -39,7 +42,7 @@ def without_details() -> Generator[None]:
         yield
     except LogFailed as error:
         _log.info("codes and shares cannot be used: %s", error)
-        raise AccessUnavailable("the bridge cannot use its database now; try again soon") from error
+        raise AccessUnavailable(UNAVAILABLE) from error
 
 
 class Lookups:

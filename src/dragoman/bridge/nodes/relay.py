@@ -24,6 +24,7 @@ from msgspec import UNSET, Raw, UnsetType
 from dragoman.bridge.delivery import Subscription, TailBudget, Viewer
 from dragoman.bridge.delivery.database_journal import SharedTables
 from dragoman.bridge.envelope import fields_of, make_request, session_of, string_of, with_param
+from dragoman.bridge.nodes.code_directory import UNAVAILABLE
 from dragoman.bridge.nodes.messages import (
     Bound,
     CloseLink,
@@ -62,9 +63,6 @@ _GONE_KEPT_S = 60.0
 """Longer than anybody waits for an answer of the database."""
 
 _MOVED = "another bridge has this session by now; ask again"
-_UNAVAILABLE = "the bridge cannot use its database now; try again soon"
-"""For readers, who are not told its name."""
-
 _ENDED = "the bridge that had this session has ended, and the turn with it; ask again"
 
 _log = logging.getLogger("dragoman.bridge")
@@ -179,17 +177,16 @@ class ViewerRelay:
         session_id = session_of(message.params)
         if message.method == _INSPECT and session_id is None:
             self._end_inspection(viewer, message.params)
-        method = message.method
-        if (
-            method is None
-            or session_id is None
-            or self._parts.is_open(session_id)
-            or _is_refused(viewer, method, session_id)
-        ):
+        if message.method is None or session_id is None or self._is_for_router(viewer, message.method, session_id):
             self._parts.route(viewer, line)
             return
         self._held[viewer] = deque()
         self._tables.spawn(self._find_owner(viewer, message, line, session_id))
+
+    def _is_for_router(self, viewer: Viewer, method: str, session_id: str) -> bool:
+        """Tell whether a session is open here, or is not for this viewer: then nobody takes it, and it is refused."""
+        is_refused = viewer.read_only and method not in FOR_READERS and method != _LEAVE
+        return is_refused or not viewer.sees(session_id) or self._parts.is_open(session_id)
 
     def _end_inspection(self, viewer: Viewer, params: Raw | UnsetType) -> None:
         """Have other nodes show a viewer their wire no more, if it wants to see none."""
@@ -232,7 +229,7 @@ class ViewerRelay:
             else:
                 self._pass_on(viewer, message, line, session_id, owner)
         except (DragomanError, OSError) as error:
-            self._refuse(viewer, message, _UNAVAILABLE if viewer.read_only else str(error))
+            self._refuse(viewer, message, UNAVAILABLE if viewer.read_only else str(error))
         finally:
             self._go_on(viewer)
 
@@ -487,12 +484,6 @@ class ViewerRelay:
         watched.viewers.pop(viewer, None)
         if not watched.viewers:
             self.watched.pop(watched.id, None)
-
-
-def _is_refused(viewer: Viewer, method: str, session_id: str) -> bool:
-    """Tell whether the router refuses a message, so that nobody takes a session for it."""
-    is_for_owners = method not in FOR_READERS and method != _LEAVE
-    return not viewer.sees(session_id) or (viewer.read_only and is_for_owners)
 
 
 def give_up_unseen(viewer: Viewer, subscription: Subscription, end: int, reason: str) -> None:

@@ -21,6 +21,7 @@ from dragoman.errors import DragomanError, SessionBusy, SessionUnknown
 from dragoman.store.opening import journal_scope, read_lease
 from dragoman.store.postgresql import Database, schema
 from dragoman.store.postgresql.label_table import LabelTable
+from dragoman.store.postgresql.message_cipher import NodeKey
 from dragoman.store.postgresql.message_table import MessageTable
 from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.session_table import SessionTable
@@ -54,7 +55,7 @@ class DatabaseJournals:
     def __init__(self, database: Database, node: Node) -> None:
         self._database = database
         self._node = node
-        self._messages = MessageTable(database, node.id)
+        self._messages = MessageTable(database, node.id, NodeKey())
         self._mailbox = Mailbox(self._messages, node.lease_s)
 
     async def find(self, agent: str) -> list[StoredJournal]:
@@ -102,7 +103,7 @@ class DatabaseJournals:
     async def _read_labels(self, agent: str, bridges: Sequence[uuid.UUID]) -> DatabaseLabels:
         """Return the labels of an agent's sessions; bridges are told of changes."""
         table = LabelTable(self._database, journal_scope(agent))
-        labels = DatabaseLabels(table, lambda each, label: self._tell(bridges, Labelled(agent, each, label)))
+        labels = DatabaseLabels(table, lambda each: self._tell(bridges, Labelled(agent, each)))
         await labels.read()
         return labels
 
