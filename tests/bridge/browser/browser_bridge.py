@@ -1,7 +1,7 @@
 """A bridge with the agent that a test plays and the proxy to it.
 
 To start all that takes longer than most tests. So one that a test leaves as it found it serves the next: every turn is
-over, every question answered, and what was begun is deleted. All others are thrown away.
+over, every question answered, what was begun is deleted, and its directory is empty. All others are thrown away.
 """
 
 import json
@@ -30,12 +30,12 @@ class BrowserBridge:
         self._is_clear = True
 
     async def open(self, directory):
-        work = directory / "work"
-        work.mkdir()
+        self._work = directory / "work"
+        self._work.mkdir()
         await self.agent.open()
         await self.proxy.open()
         names = ["--allow-host", self.proxy.host, "--allow-origin", self.proxy.origin]
-        running = serving(directory / "home", "--cwd", str(work), *names, agent=self.agent.command)
+        running = serving(directory / "home", "--cwd", str(self._work), *names, agent=self.agent.command)
         self.served = self._stack.enter_context(running)
         SHARED_CHILDREN.add(self.served.process.pid)
         self.proxy.port_beyond = self.served.port
@@ -63,4 +63,4 @@ class BrowserBridge:
 
     @property
     def is_as_it_was(self):
-        return self._is_clear and self.agent.starts <= 1
+        return self._is_clear and self.agent.starts <= 1 and not any(self._work.iterdir())
