@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.bridge.front.markdown import to_html
 from dragoman.text import clean_text, one_line, visible
+from tests.bridge.browser.modules import WEB
 
 POEM = (
     "# Title\n\nOne paragraph\nof two lines.\n\n1. first\n\n2. second\n   - inner\n\nAfter.\n"
@@ -468,3 +469,21 @@ async def test_output_has_no_characters_that_turn_the_others_around(modules):
         "\x1b[1mopen \u202egnp.exe\u2069\x1b[0m \u200b日\u3000本",
     )
     assert pieces == [{"text": "open gnp.exe", "classes": "ansi-bold"}, {"text": " 日\u3000本", "classes": ""}]
+
+
+# ── styles ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("sheet", sorted((WEB / "css").glob("*.css")), ids=lambda sheet: sheet.stem)
+async def test_the_browser_takes_every_rule_of_a_style_sheet(modules, sheet):
+    # A rule that it does not understand is left out without a word, such as one whose bracket is never closed.
+    body = """
+      const [sheet] = values;
+      const count = (rules) => [...rules].reduce((sum, rule) => sum + 1 + count(rule.cssRules ?? []), 0);
+      const made = new CSSStyleSheet();
+      made.replaceSync(sheet);
+      return count(made.cssRules);
+    """
+    written = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL)
+    foreign = written.count("::-moz-")  # pseudo elements of another browser
+    assert await modules.run("text/safe", body, written) == written.count("{") - foreign
