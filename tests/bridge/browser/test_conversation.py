@@ -61,10 +61,13 @@ async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(pa
     turn.update("agent_message_chunk", content={"type": "text", "text": "Half of it"}, messageId="one")
     void = {"content": {"type": "text", "text": ""}, "messageId": "one", "_meta": {"dragoman/void": True}}
     turn.update("agent_message_chunk", **void)
-    turn.update("notice", severity="warning", title="Trying again", description="It <b>broke</b> off.")
+    words = "It <b>broke</b> off: run `make <i>it</i>`, not ``that`` or `this."
+    turn.update("notice", severity="warning", title="Trying `again`", description=words)
     turn.update("agent_message_chunk", content={"type": "text", "text": "All of it"}, messageId="two")
     turn.end()
-    await expect(page.locator(".notice")).to_have_text("Trying againIt <b>broke</b> off.")
+    shown = "Trying againIt <b>broke</b> off: run make <i>it</i>, not ``that`` or `this."
+    await expect(page.locator(".notice")).to_have_text(shown)
+    await expect(page.locator(".notice code")).to_have_text(["again", "make <i>it</i>"])
     await expect(page.locator(".message-agent.void .message-body")).to_have_text("Half of it")
     await expect(page.locator(".message-agent:not(.void) .message-body")).to_have_text("All of it")
     await page.reload()
@@ -196,7 +199,9 @@ async def test_an_agent_that_wants_a_login_is_quoted_once(page, agent):
     await say(page, "Do it")
     turn = await agent.next_turn()
     agent.send({"id": turn.id, "error": {"code": -32000, "message": "Authentication required", "data": words}})
-    await expect(page.get_by_role("alert").filter(has_text="auggie")).to_have_text(words)
+    failure = page.get_by_role("alert").filter(has_text="auggie")
+    await expect(failure).to_have_text("Please run auggie login to sign in.")
+    await expect(failure.locator("code")).to_have_text("auggie login")
 
 
 async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, agent):

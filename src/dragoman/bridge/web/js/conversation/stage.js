@@ -3,6 +3,7 @@
 import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { welcome } from "../start/welcome.js";
+import { withCode } from "../text/inline_code.js";
 import { cleanText } from "../text/safe.js";
 
 /** @typedef {{ key: string, make: () => HTMLElement }} Face what is drawn anew when its key is another */
@@ -192,10 +193,10 @@ function note(drawing, words, kind = "") {
  * @param {page.NoticeItem} notice
  */
 export function noticeNote({ severity, title, description }) {
-  const more = description && el("p", { class: "notice-detail" }, cleanText(description));
+  const more = description && el("p", { class: "notice-detail" }, withCode(description));
   const drawing = severity === "warning" || severity === "error" ? "warning" : "info";
   const kind = { warning: "warn", error: "bad" }[severity] ?? "";
-  return el("div", { class: `note notice ${kind}`.trim(), "aria-label": NOTICES[severity] ?? "Notice", role: "note" }, icon(drawing), el("div", {}, el("p", {}, cleanText(title)), more));
+  return el("div", { class: `note notice ${kind}`.trim(), "aria-label": NOTICES[severity] ?? "Notice", role: "note" }, icon(drawing), el("div", {}, el("p", {}, withCode(title)), more));
 }
 
 /**
@@ -225,6 +226,6 @@ export function failureNote(error, attributes = {}) {
     "div",
     { class: "note bad", ...attributes },
     icon("warning"),
-    el("div", {}, el("p", {}, cleanText(sentence(explain(error)))), more),
+    el("div", {}, el("p", {}, withCode(sentence(explain(error)))), more),
   );
 }
