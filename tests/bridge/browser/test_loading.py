@@ -64,6 +64,14 @@ async def test_a_file_that_fails_for_good_is_told_and_a_click_reloads(page, agen
     assert page.url.endswith(path), "the session is no longer named"
 
 
+async def test_styles_that_fail_for_good_do_not_reload_the_page_for_ever(page):
+    requests = await reload_without(page, STYLES, times=5)
+    await expect(page.locator("html.load-failed")).to_be_attached()
+    assert requests.count == 2, "it reloaded by itself more or less than once"
+    await expect(composer(page)).to_be_visible()
+    assert await page.evaluate("sessionStorage.length") == 1, "the next load would be tried again"
+
+
 async def test_a_file_that_hangs_is_told_after_a_while(page):
     await reload_without(page, MODULE, times=1, hang=True)
     await expect(page.get_by_text("Loading…")).to_be_visible()

@@ -32,7 +32,8 @@
   document.addEventListener(
     "load",
     (event) => {
-      if (!(event.target instanceof HTMLScriptElement) || event.target.type !== "module") return;
+      // Scripts may arrive where styles do not: then the page was tried again, and is not once more.
+      if (hasFailed || !(event.target instanceof HTMLScriptElement) || event.target.type !== "module") return;
       try {
         sessionStorage.removeItem(RETRIED);
       } catch {
