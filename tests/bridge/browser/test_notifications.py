@@ -173,6 +173,26 @@ async def test_a_phone_has_the_bell_in_a_menu(visit):
     await expect(menu.get_by_role("menuitem", name="Notifications: on")).to_be_visible()
 
 
+async def test_tabs_of_one_browser_turn_them_on_and_off_together(page, agent):
+    await prepare(page, "globalThis.isPhone = true;", RECORDING)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await prepare(other, "globalThis.isPhone = true;", RECORDING, "Notification.permission = 'granted';")
+    await bell(page, "off").click()
+    await expect(bell(other, "on")).to_be_visible()
+    await bell(page, "on").click()
+    await expect(bell(other, "off")).to_be_visible()
+    await bell(page, "off").click()
+    await expect(bell(other, "on")).to_be_visible()
+    await say(page, "Fix it")
+    turn = await agent.next_turn()
+    await expect(other.locator(".session-state")).to_contain_text("Running")
+    await other.evaluate("hide(true)")
+    turn.end()
+    await other.wait_for_function("() => shown.length > 0")
+    await expect(bell(other, "on")).to_be_visible()
+
+
 async def test_without_service_workers_the_page_shows_them_itself(page, agent):
     await prepare(page, NO_WORKERS, RECORDING)
     await bell(page, "off").click()

@@ -6,10 +6,14 @@ export function readPlace() {
 }
 
 /** @param {{ agent: string | null, session: string | null }} place */
-export function writePlace({ agent, session }) {
-  const fragment = [agent ?? "", session ?? ""].map(encodeURIComponent).join("/");
+export function writePlace(place) {
   // Replaced, not pushed: going back should leave the page and not walk through sessions.
-  history.replaceState(null, "", `#${fragment}`);
+  history.replaceState(null, "", fragmentOf(place));
+}
+
+/** @param {{ agent: string | null, session: string | null }} place */
+export function fragmentOf({ agent, session }) {
+  return `#${[agent ?? "", session ?? ""].map(encodeURIComponent).join("/")}`;
 }
 
 /** @param {any} part */

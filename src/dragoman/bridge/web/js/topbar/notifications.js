@@ -6,6 +6,7 @@
  * shows them itself.
  */
 
+import { fragmentOf } from "../app/fragment.js";
 import { fill, icon, iconButton } from "../page/dom.js";
 import { workerAddress } from "../page/trusted.js";
 import { oneLine } from "../text/safe.js";
@@ -30,9 +31,10 @@ export class Notifications {
     this.#button = iconButton("bell", "", () => this.#toggle(), { class: "notifications-button", "aria-pressed": "false" });
     app.state.addEventListener("news", () => this.#meet());
     app.state.addEventListener("sessions", () => this.#look());
-    if (this.#isOn) this.#worker = startWorker();
     navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#clicked(data));
-    this.#draw();
+    // Tabs of one browser share the choice, and the worker.
+    addEventListener("storage", ({ key }) => (key === KEPT || key === null) && this.#follow());
+    this.#follow();
   }
 
   get element() {
@@ -41,6 +43,12 @@ export class Notifications {
 
   get #isOn() {
     return obstacle() === null && localStorage.getItem(KEPT) === "on" && Notification.permission === "granted";
+  }
+
+  /** Take up the choice that is kept. */
+  #follow() {
+    this.#worker = this.#isOn ? startWorker() : Promise.resolve(null);
+    this.#draw();
   }
 
   async #toggle() {
@@ -134,7 +142,7 @@ export class Notifications {
   #clicked(message) {
     const { agent = null, session } = message?.open ?? {};
     if (typeof session !== "string") return;
-    if (agent !== this.#app.agentName) location.hash = [agent ?? "", session].map(encodeURIComponent).join("/");
+    if (agent !== this.#app.agentName) location.hash = fragmentOf({ agent, session });
     else {
       this.#app.show("conversation");
       this.#app.openSession(session).catch(() => {});
