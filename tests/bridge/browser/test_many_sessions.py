@@ -109,6 +109,18 @@ async def test_a_link_to_a_session_that_is_not_loaded_opens_it_in_its_own_direct
     assert load["params"]["cwd"] == "/earlier/project-11"
 
 
+async def test_the_last_of_several_links_is_the_one_that_opens(page):
+    await page.evaluate("dragoman.openSession('earlier-251'), dragoman.openSession('earlier-252')")
+    await expect(page.locator("[aria-current]")).to_contain_text("Part 252")
+    assert page.url.endswith("earlier-252")
+
+
+async def test_a_link_that_is_followed_no_longer_opens_nothing(page):
+    await page.evaluate("dragoman.openSession('earlier-253'), dragoman.leaveSession()")
+    await page.evaluate("dragoman.connection.request('_dragoman/sessions', { limit: 0 })")  # answered in its order
+    assert await page.evaluate("dragoman.state.session") is None
+
+
 async def test_all_that_fits_a_search_is_deleted_loaded_or_not(page, agent):
     await search(page).fill("yellow")
     await expect(rows(page)).to_have_count(5)

@@ -66,8 +66,8 @@ const MOST_KNOWN = 20;
 export class App {
   /** @type {Map<string, Session>} */
   #known = new Map();
-  // How often a session was shown: whoever was slower than another wish gives way.
-  #entered = 0;
+  // Raised with each wish of the person to be elsewhere: a session that is looked up for an earlier one is not shown.
+  #wishes = 0;
 
   /** @param {bridge.Config} config */
   constructor(config) {
@@ -131,6 +131,7 @@ export class App {
   /** @param {string | null} name */
   chooseAgent(name) {
     if (name === this.agentName) return;
+    this.#wishes += 1;
     this.connection.stop();
     this.agentName = name;
     this.initialized = null;
@@ -142,10 +143,10 @@ export class App {
 
   /** @param {string} id */
   async openSession(id) {
-    const entered = this.#entered;
+    const wish = (this.#wishes += 1);
     // Its directory is needed to load it. What the bridge does not know either, the agent may.
     if (!this.#known.has(id)) await this.lists.lookUp([id]).catch(() => {});
-    if (entered !== this.#entered) return;
+    if (wish !== this.#wishes) return;
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
     await session.attach();
@@ -256,6 +257,7 @@ export class App {
   }
 
   leaveSession() {
+    this.#wishes += 1;
     this.#leave(this.state.session);
     this.state.setSession(null);
     writePlace({ agent: this.agentName, session: null });
@@ -269,7 +271,7 @@ export class App {
 
   /** @param {Session} session */
   #enter(session) {
-    this.#entered += 1;
+    this.#wishes += 1;
     if (this.state.session !== session) this.#leave(this.state.session);
     this.state.setSession(session);
     this.state.setView("conversation");
