@@ -136,6 +136,7 @@ export class App {
     this.agentName = name;
     this.initialized = null;
     this.#known.clear();
+    this.lists.forget();
     writePlace({ agent: name, session: null });
     this.state.forgetAgent();
     this.connection.start();
@@ -258,6 +259,10 @@ export class App {
 
   leaveSession() {
     this.#wishes += 1;
+    this.#leaveOpen();
+  }
+
+  #leaveOpen() {
     this.#leave(this.state.session);
     this.state.setSession(null);
     writePlace({ agent: this.agentName, session: null });
@@ -399,7 +404,7 @@ export class App {
   #forgetSession(id) {
     this.state.forgetSession(id);
     this.#known.delete(id);
-    if (this.state.session?.id === id) this.leaveSession();
+    if (this.state.session?.id === id) this.#leaveOpen();
   }
 
   /** @param {acp.SessionNotification} params */

@@ -7,42 +7,55 @@ export class AgentList {
   /** @type {string | null} */
   #cursor = null;
   #round = 0;
+  /** @type {Promise<void> | null} */
+  #loading = null;
 
   /** @param {page.App} app */
   constructor(app) {
     this.app = app;
     this.hasMore = false;
-    this.isLoading = false;
     /** How far back it was loaded, in milliseconds since 1970. */
     this.reachedMs = Infinity;
   }
 
+  get isLoading() {
+    return this.#loading !== null;
+  }
+
   async restart() {
-    this.#cursor = null;
-    this.#round += 1;
-    this.hasMore = false;
-    this.isLoading = false;
-    this.reachedMs = Infinity;
+    this.forget();
     // Of an agent without a list of its own, the bridge's is all there is.
     if (this.app.initialized?._meta?.dragoman?.agentLists) await this.more();
   }
 
-  async more() {
-    if (this.isLoading) return;
+  /** Forget how far it was loaded; a page that is on its way is not taken. */
+  forget() {
+    this.#round += 1;
+    this.#cursor = null;
+    this.#loading = null;
+    this.hasMore = false;
+    this.reachedMs = Infinity;
+  }
+
+  /** Load the next page. While one is on its way, that is the next. */
+  more() {
     const round = this.#round;
-    this.isLoading = true;
-    try {
-      /** @type {bridge.Requests["session/list"]["params"]} */
-      const params = this.#cursor === null ? { archived: "include" } : { archived: "include", cursor: this.#cursor };
-      const { sessions = [], nextCursor = null } = await this.app.connection.request("session/list", params);
-      if (round !== this.#round) return;
-      this.app.state.noteSessions(sessions.map((listed) => this.#factsOf(listed)));
-      for (const { updatedAt } of sessions) this.reachedMs = Math.min(this.reachedMs, millis(updatedAt));
-      this.#cursor = nextCursor;
-      this.hasMore = nextCursor !== null;
-    } finally {
-      if (round === this.#round) this.isLoading = false;
-    }
+    this.#loading ??= this.#load(round).finally(() => {
+      if (round === this.#round) this.#loading = null;
+    });
+    return this.#loading;
+  }
+
+  /** @param {number} round */
+  async #load(round) {
+    /** @type {bridge.Requests["session/list"]["params"]} */
+    const params = this.#cursor === null ? { archived: "include" } : { archived: "include", cursor: this.#cursor };
+    const { sessions = [], nextCursor = null } = await this.app.connection.request("session/list", params);
+    if (round !== this.#round) return;
+    this.app.state.noteSessions(sessions.map((listed) => this.#factsOf(listed)));
+    for (const { updatedAt } of sessions) this.reachedMs = Math.min(this.reachedMs, millis(updatedAt));
+    this.#cursor = nextCursor;
+    this.hasMore = nextCursor !== null;
   }
 
   /**

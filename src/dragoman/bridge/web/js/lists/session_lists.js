@@ -10,13 +10,14 @@ import { FIRST, MOST, ProjectList, SessionList } from "./session_list.js";
 const COUNT_AFTER_MS = 300;
 // Pages of the agent's list that one wish for older sessions may cost.
 const MOST_PAGES = 5;
+const NONE = { sessions: 0, runs: 0, archived: 0 };
 
 export class SessionLists {
   /** @type {page.App} */
   #app;
   #counting = 0;
   /** @type {Record<bridge.SessionGroup, number>} */
-  #counts = { sessions: 0, runs: 0, archived: 0 };
+  #counts = NONE;
 
   /** @param {page.App} app */
   constructor(app) {
@@ -36,12 +37,23 @@ export class SessionLists {
   async begin(send) {
     const limit = Math.max(FIRST, Math.min(MOST, this.groups.sessions.count));
     const page = await send("_dragoman/sessions", { groups: ["sessions"], limit });
-    this.groups = makeGroups(this.#app);
-    this.projects = new ProjectList(this.#app);
-    this.found = null;
+    this.#clear();
     this.#app.state.setSessions(page.busy ?? []);
     this.#counts = page.counts ?? this.#counts;
     this.groups.sessions.take(page);
+  }
+
+  /** Forget the lists of an agent that is left: another one has its own. */
+  forget() {
+    this.#clear();
+    this.#counts = NONE;
+    this.agent.forget();
+  }
+
+  #clear() {
+    this.groups = makeGroups(this.#app);
+    this.projects = new ProjectList(this.#app);
+    this.found = null;
   }
 
   /**
@@ -76,7 +88,7 @@ export class SessionLists {
     const words = wordsOf(search);
     const list = new SessionList(this.#app, words.length > 0 ? { search } : { groups });
     while (!list.isComplete) await list.more(MOST);
-    while (this.agent.hasMore) await this.agent.more();
+    while (this.agent.hasMore || this.agent.isLoading) await this.agent.more();
     const known = [...this.#app.state.sessions.values()].filter(({ parent }) => !parent);
     return known.filter((facts) => (words.length > 0 ? fits(facts, words) : groups.includes(groupOf(facts))));
   }
@@ -128,7 +140,8 @@ export class SessionLists {
    */
   told(facts) {
     const known = this.#app.state.sessions.get(facts.sessionId);
-    const isSame = known && !facts.deleted && groupOf(known) === groupOf(facts);
+    // One of the agent's own list was not counted by the bridge so far.
+    const isSame = known && !known.elsewhere && !facts.deleted && groupOf(known) === groupOf(facts);
     if (facts.parent || isSame || this.#counting) return;
     this.#counting = setTimeout(() => this.#count(), COUNT_AFTER_MS);
   }
