@@ -115,7 +115,11 @@ async def test_on_a_phone_the_command_is_there_once_and_five_answers_leave_it_in
     ("call", "heading", "chips"),
     [
         ({"title": "Write notes.txt", "kind": "edit", "content": [CHANGE]}, "Change this file", 0),
+        ({"title": "Write /work/notes.txt", "kind": "edit", "content": [CHANGE]}, "Change this file", 0),
+        ({"title": "Move notes.txt to old.txt", "kind": "move", "content": [CHANGE]}, "Move notes.txt to old.txt", 0),
+        ({"title": "Undo all notes.txts", "kind": "edit", "content": [CHANGE]}, "Undo all notes.txts", 0),
         ({"title": "Tidy up", "kind": "edit", "content": [CHANGE]}, "Tidy up", 0),
+        ({"title": "Delete tools", "kind": "execute", "rawInput": {"command": "ls"}}, "Delete tools", 1),
         ({"title": "Read notes.txt", "kind": "read"}, "Read notes.txt", 1),
         ({"title": "Run `make tes…", "kind": "execute", "rawInput": {"command": "make test"}}, "Run this command", 1),
         ({"title": "Run the tests", "kind": "execute", "rawInput": {"command": "make test"}}, "Run the tests", 1),

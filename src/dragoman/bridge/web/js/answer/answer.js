@@ -1,5 +1,6 @@
 /** The page behind a link to one question: what is asked, the answers that hold once, and how it was settled. */
 
+import { sentence } from "../connection/failure.js";
 import { el, fill, find, icon } from "../page/dom.js";
 import { detail, heading } from "../questions/proposal.js";
 import { oneLine, visible } from "../text/safe.js";
@@ -32,8 +33,7 @@ async function post(option) {
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   if (response.status === 404) return { state: "unknown" };
-  const words = oneLine(answer.error ?? `The bridge answered with ${response.status}`);
-  return { state: "failed", words: `${words}.` };
+  return { state: "failed", words: sentence(oneLine(answer.error ?? `The bridge answered with ${response.status}`)) };
 }
 
 async function begin() {

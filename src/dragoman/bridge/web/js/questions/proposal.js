@@ -31,29 +31,45 @@ export function detail(call, terminals, cwd) {
 }
 
 /**
- * The heading of a question: its command or its file stands below in full, and is not said twice.
+ * The heading of a question: its command or its file stands below in full, and is not said twice. A title that says more
+ * than that stays.
  *
  * @param {Partial<page.Call>} call
  */
 export function heading(call) {
   const title = visible(call.title || "");
+  const words = title.replaceAll("`", "");
   const command = commandOf(call);
-  if (command !== null && repeats(title, visible(command))) return "Run this command";
+  if (command !== null && (repeats(words, visible(command)) || isBeginning(words, visible(command)))) return "Run this command";
   const changes = changesOf(call);
-  if (changes.some(({ path }) => title.includes(visible(nameOf(path))))) return changes.length > 1 ? "Change these files" : "Change this file";
+  if (changes.some(({ path }) => repeats(words, visible(nameOf(path))))) return changes.length > 1 ? "Change these files" : "Change this file";
   return title || "Run a tool";
 }
 
 /**
- * Whether a title is a command, whole or cut off, maybe behind a word such as "Run".
+ * Whether a title says what stands below, with no more than a word such as "Run" or "Edit" beside it.
+ *
+ * @param {string} title
+ * @param {string} below
+ */
+function repeats(title, below) {
+  const at = title.lastIndexOf(below);
+  const [before, after] = [title.slice(0, at), title.slice(at + below.length)];
+  if (at < 0 || /[\p{L}\p{N}_]$/u.test(before) || /^[\p{L}\p{N}_]/u.test(after)) return false;
+  // The directories before a name are no words beside it.
+  const beside = `${before.replace(/\S*[\\/]$/, "")} ${after}`.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  return beside.length <= 1;
+}
+
+/**
+ * Whether a title is a command that was cut off, maybe behind "Run".
  *
  * @param {string} title
  * @param {string} command
  */
-function repeats(title, command) {
-  const words = title.replaceAll("`", "");
-  const cut = /^(?:Run\s+)?(.+?)\s*(?:…|\.\.\.)$/.exec(words);
-  return words.includes(command) || (cut !== null && command.startsWith(cut[1]));
+function isBeginning(title, command) {
+  const cut = /^(?:Run\s+)?(.+?)\s*(?:…|\.\.\.)$/.exec(title);
+  return cut !== null && command.startsWith(cut[1]);
 }
 
 /** @param {Partial<page.Call>} call */
