@@ -91,6 +91,27 @@ async def test_another_window_is_told_which_scope_was_chosen(page, agent):
     turn.end()
 
 
+ASK_HERE = """() => {
+  const { session } = dragoman.state;
+  const options = [{ optionId: "yes", name: "Allow", kind: "allow_once" }];
+  const params = { sessionId: session.id, toolCall: { toolCallId: "one", title: "Look" }, options };
+  session.receiveQuestion("session/request_permission", params, { id: "here", result() {}, error() {} });
+}"""
+
+
+async def test_the_conversation_says_that_it_waits_as_soon_as_a_question_is_there(page, agent):
+    await say(page, "Fix it")
+    turn = await agent.next_turn()
+    tail = page.locator(".tail")
+    await expect(tail).to_have_text("Working…")
+    # The news about the session, which also have it drawn, come before the question or behind it.
+    await page.evaluate(ASK_HERE)
+    await expect(tail).to_have_text("Waiting for your answer.")
+    await card(page).get_by_role("button", name="Allow").click()
+    await expect(tail).to_have_text("Working…")
+    turn.end()
+
+
 FIVE = (ALLOW, SCOPED, REJECT, NEVER)
 CHANGE = {"type": "diff", "path": "/work/notes.txt", "oldText": None, "newText": "buy milk"}
 

@@ -69,7 +69,14 @@ export class Conversation {
     if (!session) return;
     const items = () => this.#note();
     const restart = () => this.#restart();
-    const listeners = { items, reset: restart, phase: restart, sent: () => this.#scroller.follow(), reveal: () => this.#reveal(session.revealed) };
+    const listeners = {
+      items,
+      questions: () => onFrame(this.#drawState),
+      reset: restart,
+      phase: restart,
+      sent: () => this.#scroller.follow(),
+      reveal: () => this.#reveal(session.revealed),
+    };
     for (const [name, fn] of Object.entries(listeners)) session.addEventListener(name, fn);
     this.#unlisten = () => Object.entries(listeners).forEach(([name, fn]) => session.removeEventListener(name, fn));
   }
