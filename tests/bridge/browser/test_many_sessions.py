@@ -68,6 +68,7 @@ async def test_the_latest_sessions_come_first_and_older_ones_when_somebody_asks(
     assert await barriers(page) == []
     await older.click()
     await expect(older).to_have_count(0)
+    await expect(page.locator(".session-open:focus")).to_contain_text("Part 208")  # the first of those that came
     await expect(page.locator(".session-title").filter(has_text="Part 259")).to_have_count(1)
     await runs.click()
     await expect(page.locator(".session-title").filter(has_text="Part 204")).to_have_count(1)

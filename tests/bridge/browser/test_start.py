@@ -144,9 +144,13 @@ async def test_a_library_that_is_missing_is_known_before_the_test_and_its_comman
     assert await page.evaluate("navigator.clipboard.readText()") == "pip install openai"
     assert await barriers(page) == []
     await shoot(page, "connect_install")
+    again = dialog.get_by_role("button", name="Look again")
+    await again.click()
+    await expect(again).to_be_focused()
     await page.evaluate(WITHOUT_LIBRARIES, "")
-    await dialog.get_by_role("button", name="Look again").click()
+    await again.click()
     await expect(dialog.get_by_role("button", name="Test and use")).to_be_enabled()
+    await expect(dialog.get_by_label("Provider")).to_be_focused()
     await expect(dialog.get_by_label("Provider")).to_have_value("ollama")
 
 

@@ -180,10 +180,13 @@ class Sidebar {
     this.#order = order;
     const focused = document.activeElement;
     const kept = focused instanceof HTMLElement && this.list.contains(focused) ? focused.dataset.keep : undefined;
+    const firstNew = groups.filter((group) => !this.#isFolded(group)).flatMap(({ sessions }) => sessions).map(({ sessionId }) => this.#rows.get(sessionId))
+      .find((row) => !row?.element.isConnected);
     const folds = groups.filter(({ fold }) => fold !== null);
     const others = groups.filter(({ fold }) => fold === null);
     fill(this.list, others.map((group) => this.#group(group)), this.#older(groups) && this.#olderButton("sessions"), folds.map((group) => this.#group(group)));
-    if (kept) find(this.list, `[data-keep="${CSS.escape(kept)}"]`)?.focus();
+    // A button that brought the last sessions is gone; the first of them is where its person goes on.
+    if (kept) (find(this.list, `[data-keep="${CSS.escape(kept)}"]`) ?? firstNew?.open)?.focus();
     else if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
     const shown = new Set(groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions.map((one) => one.sessionId))));
     for (const id of this.#rows.keys()) if (!shown.has(id)) this.#rows.delete(id);

@@ -3,7 +3,7 @@
  * its address. The agent asks the model one question, and keeps the key only when it is answered.
  */
 
-import { el, fill, icon, iconButton } from "../page/dom.js";
+import { el, fill, find, icon, iconButton } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { field } from "../sidebar/dialog.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
@@ -103,6 +103,12 @@ class ConnectDialog {
     }
   }
 
+  /** The button for it is drawn anew, or gone: the focus stays in the form. */
+  async #lookAgain() {
+    await this.#look();
+    (find(this.#result, ".connect-after button") ?? this.#provider).focus();
+  }
+
   #drawForm() {
     const chosen = this.#provider.value;
     const isServer = chosen === COMPATIBLE || chosen === OLLAMA;
@@ -127,7 +133,7 @@ class ConnectDialog {
    */
   #drawInstall(title, command, restarts = false) {
     const copy = iconButton("copy", "Copy the command", () => this.#copy(command));
-    const again = el("button", { type: "button", class: "button", onclick: () => this.#look() }, icon("refresh"), "Look again");
+    const again = el("button", { type: "button", class: "button", onclick: () => this.#lookAgain() }, icon("refresh"), "Look again");
     const after = restarts ? "That starts dragoman anew, with the library." : "Nothing has to be restarted: look again afterwards.";
     fill(
       this.#result,
