@@ -161,7 +161,7 @@ async def test_the_journals_of_all_subagents_go_with_a_session_in_a_database(add
     await store.close()
     database = Database(address)
     for session_id, label in labels.items():
-        await LabelTable(database, "journal:dragoman").put(session_id, msgspec.json.encode(label))
+        await LabelTable(database, "journal:dragoman").replace(session_id, None, msgspec.json.encode(label))
     await database.close()
     await delete_journals(home, address, next(iter(labels)))
     assert rows_of(connection) == []
