@@ -18,6 +18,7 @@ NOT_RUN = {
     "make test": "it is what runs this test",
     "dragoman check agent": "it takes a quarter of a minute; the tests of the checker judge our own agent too",
     "python review.py origin/main...HEAD": "test_documentation.py runs it in repositories with several changes",
+    "docker build -f deploy/Containerfile -t dragoman .": NO_ENGINE,
     "podman build -f deploy/Containerfile -t dragoman .": NO_ENGINE,
     'podman run --rm -it -p 127.0.0.1:8421:8421 -v dragoman:/data -v "$PWD:/work" dragoman': NO_ENGINE,
     "DRAGOMAN_NAME=agents.example.lan docker compose up -d": NO_ENGINE,
