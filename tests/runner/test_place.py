@@ -152,3 +152,15 @@ def test_sessions_on_another_machine_need_a_directory_there():
     assert ended.returncode == 2
     assert "where do sessions begin on host?" in ended.stderr
     assert sys.executable not in ended.stderr
+
+
+def test_docker_that_cannot_start_the_image_is_told_with_its_own_words(tmp_path, monkeypatch):
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho 'docker: no such image' >&2\nexit 125\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    ended = dragoman("run", "--in", "docker:mine", "--cwd", str(tmp_path), "hello")
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "dragoman run: docker cannot run the image mine, and has said why\nits stderr ends:\ndocker: no such image\n"
+    )

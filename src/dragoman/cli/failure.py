@@ -52,6 +52,8 @@ def explain(error: DragomanError, *, is_own: bool, stderr: str = "", answer: str
     match error:
         case NotAnAgent() | ProcessDied() if is_own and (said := _own_words(error.stderr_tail or stderr)):
             words = said
+        case NotAnAgent() | ProcessDied() if said := _runner_words(error.stderr_tail or stderr):
+            words = said
         case NotAnAgent():
             words = _explain_stranger(error)
         case StartTimeout(command=command, timeout_s=timeout_s):
@@ -86,6 +88,14 @@ def busy_session_of(error: DragomanError) -> str | None:
 def _own_words(tail: str) -> str:
     _, prefix, said = f"\n{tail.strip()}".rpartition(f"\n{_OWN_PREFIX}")
     return said if prefix else ""
+
+
+def _runner_words(tail: str) -> str:
+    """Return what the runner says of an agent elsewhere, and behind it what it was told."""
+    from dragoman.runner import RUNNER_PREFIX
+
+    before, prefix, said = f"\n{tail.strip()}".rpartition(f"\n{RUNNER_PREFIX}")
+    return f"{said}{_ending(before.strip())}" if prefix else ""
 
 
 def _explain_stranger(error: NotAnAgent) -> str:

@@ -4,6 +4,6 @@ A command takes such an agent for one of this machine: it starts a small process
 which starts `docker` or `ssh`, passes the lines both ways and puts paths into the words of each side.
 """
 
-from dragoman.runner.place import BadPlace, Place, read_place
+from dragoman.runner.place import RUNNER_PREFIX, BadPlace, Place, read_place
 
-__all__ = ["BadPlace", "Place", "read_place"]
+__all__ = ["RUNNER_PREFIX", "BadPlace", "Place", "read_place"]

@@ -12,7 +12,7 @@ from dragoman.errors import DragomanError
 from dragoman.event_loop import Stopped, run
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.runner.paths import PathMap
-from dragoman.runner.place import SSH_LOST, BadPlace, Place, read_place
+from dragoman.runner.place import DOCKER_FAILED, RUNNER_PREFIX, SSH_LOST, BadPlace, Place, read_place
 from dragoman.wire import Oversized, StdioTransport, Transport, take_stdio
 from dragoman.wire.transport import HIGH_WATER_BYTES
 
@@ -77,6 +77,8 @@ async def _pass(place: Place, command: Sequence[str], client: Transport) -> int:
             await client.close()
     if place.kind == "ssh" and code == SSH_LOST:
         _tell(f"there is no connection to {place.target} any more, or there never was; ssh has said why")
+    if place.kind == "docker" and code == DOCKER_FAILED:
+        _tell(f"docker cannot run the image {place.target}, and has said why")
     return code
 
 
@@ -90,7 +92,7 @@ def _show(data: bytes) -> None:
 
 
 def _tell(words: str) -> None:
-    sys.stderr.write(f"dragoman: {words}\n")
+    sys.stderr.write(f"{RUNNER_PREFIX}{words}\n")
     sys.stderr.flush()
 
 

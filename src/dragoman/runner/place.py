@@ -30,6 +30,12 @@ RunnerKind = Literal["docker", "ssh"]
 SSH_LOST = 255
 """The exit code of `ssh` itself; any other is that of the agent."""
 
+DOCKER_FAILED = 125
+"""The exit code of `docker run` that has started nothing."""
+
+RUNNER_PREFIX = "dragoman runner: "
+"""Begins the lines on stderr that are the runner's own."""
+
 _KINDS: dict[str, RunnerKind] = {"docker": "docker", "ssh": "ssh"}
 _EXPECTED = "expected docker:IMAGE or ssh:HOST"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
