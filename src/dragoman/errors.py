@@ -36,8 +36,9 @@ The exceptions of a single package are in its modules; a parent other than Drago
               TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
     check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
     cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
-              DownloadFailed, InstallFailed, KitProblem, NoCommand, NoPlace, NoProvider, NobodyToAsk(Refused),
-              NothingToContinue(Refused), NothingToExport, OutputNotWritten, UnknownCommand, UsageError
+              DownloadFailed, InstallFailed, JournalInUse, KitProblem, NoCommand, NoPlace, NoProvider,
+              NobodyToAsk(Refused), NothingToContinue(Refused), NothingToExport, OutputNotWritten, UnknownCommand,
+              UsageError
     client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed, EnvironmentUnusable,
               MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
               PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
@@ -52,8 +53,8 @@ The exceptions of a single package are in its modules; a parent other than Drago
               TrajectoryUnreadable
     runner    BadPlace
     store     BadRetention, BadStoreAddress, DatabaseRefused(LogFailed), DatabaseUnavailable(LogFailed),
-              Fenced(LogFailed), LeaseLost(LogFailed), MoveFailed, SchemaMismatch(LogFailed), SessionTaken(LogFailed),
-              StoreNotInstalled, TooMuchWaits(LogFailed)
+              Fenced(LogFailed), LeaseLost(LogFailed), MoveFailed, ReceiverGone, SchemaMismatch(LogFailed),
+              SessionTaken(LogFailed), StoreNotInstalled, TooMuchWaits(LogFailed), UnreadableMessage
     telemetry TelemetryUnavailable
 
 Every message has the mistake and, where there is one, the next step. The fields of an `RpcError` go to the other side:

@@ -342,7 +342,7 @@ async def test_no_descriptor_is_left_open(root):
         before = open_descriptors()
         for _ in range(5):
             await client.run("echo")
-        assert open_descriptors() == before
+        await until(lambda: open_descriptors() <= before)  # one of the first run may have been closing then
 
 
 # ── the policy ──────────────────────────────────────────────────────────────────────────────────
