@@ -18,7 +18,7 @@ from tests.store.making import new_header, read_all, reread, turn_end, update, w
 from tests.store.postgres import make_database
 from tests.store.postgres_server import give_to_server
 from tests.store.tiny_disk import mounted
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, until, wait_until
 
 
 class TestContract(StoreContract):
@@ -335,3 +335,20 @@ async def test_a_node_has_no_lease_before_its_first_heartbeat_and_none_when_it_h
     await node.leave()
     assert not node.is_alive
     await database.close()
+
+
+async def test_no_block_stays_of_a_session_that_is_deleted_while_its_owner_writes(address, another_postgres_store):
+    header = await write_session(another_postgres_store())
+    with psycopg.connect(address) as writing, psycopg.connect(address, autocommit=True) as looking:
+        ((key,),) = writing.execute("SELECT key FROM dragoman_session WHERE id = %s", (header.id,))
+        writing.execute("UPDATE dragoman_end SET last = last + 1 WHERE session = %s", (key,))
+        writing.execute("INSERT INTO dragoman_block VALUES (%s, 1000, 1000, 'late')", (key,))
+        deleting = asyncio.create_task(another_postgres_store().delete(header.id))
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        await until(lambda: looking.execute(waiting).fetchone() == (1,))
+        writing.commit()
+        await deleting
+        for table in ("dragoman_session", "dragoman_end", "dragoman_block"):
+            assert looking.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table

@@ -132,7 +132,8 @@ async def test_the_size_of_a_session_is_that_of_its_blocks_also_in_tables_that_a
         address,
         "ALTER TABLE dragoman_end DROP COLUMN bytes; DROP TABLE dragoman_task, dragoman_approval, "
         "dragoman_label, dragoman_message, dragoman_share, dragoman_code; "
-        "ALTER TABLE dragoman_node DROP COLUMN agents, DROP COLUMN key; "
+        "ALTER TABLE dragoman_node DROP COLUMN agents, DROP COLUMN key; DROP FUNCTION dragoman_delete_blocks CASCADE; "
+        "ALTER TABLE dragoman_block ADD FOREIGN KEY (session) REFERENCES dragoman_session ON DELETE CASCADE; "
         "ALTER TABLE dragoman_session DROP COLUMN shown; "
         "DROP INDEX dragoman_session_by_age, dragoman_session_by_id; DELETE FROM dragoman_schema WHERE version > 1",
     )
