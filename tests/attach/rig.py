@@ -10,7 +10,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.bridge.browser.proxy import CuttableProxy
+from tests.bridge.cuttable_proxy import CuttableProxy
 from tests.bridge.viewers import AGENT, steps_text
 from tests.commands import DRAGOMAN
 

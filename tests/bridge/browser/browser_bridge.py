@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from playwright.async_api import Error
 
 from tests.bridge.browser.played_agent import PlayedAgent
-from tests.bridge.browser.proxy import CuttableProxy
+from tests.bridge.cuttable_proxy import CuttableProxy
 from tests.bridge.guard.serving import serving
 from tests.process_state import SHARED_CHILDREN
 

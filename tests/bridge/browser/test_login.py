@@ -13,7 +13,7 @@ from playwright.async_api import expect
 from tests.bridge.browser.axe import barriers
 from tests.bridge.browser.conftest import DESK
 from tests.bridge.browser.pages import PHONE, agent_messages, composer, say, shoot
-from tests.bridge.browser.proxy import CuttableProxy
+from tests.bridge.cuttable_proxy import CuttableProxy
 from tests.bridge.guard.serving import serving
 from tests.mcp.servers.authorising import authorising
 from tests.mcp.servers.commands import scripted

@@ -1,4 +1,4 @@
-"""A way through which every byte between browser and bridge passes, and which can be cut."""
+"""A proxy through which every byte of some connections passes, and which can be cut."""
 
 import asyncio
 
@@ -6,15 +6,16 @@ import asyncio
 class CuttableProxy:
     """Listens on a port of its own and passes all on to `port_beyond`."""
 
-    def __init__(self):
-        self.port_beyond = None
+    def __init__(self, port_beyond=None):
+        self.port_beyond = port_beyond
         self.is_cut = False
         self._ends = set()
         self._passing = set()
 
     async def open(self):
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.host = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.host = f"127.0.0.1:{self.port}"
         self.origin = f"http://{self.host}"
 
     async def close(self):
@@ -31,6 +32,11 @@ class CuttableProxy:
     def mend(self):
         self.is_cut = False
 
+    def watch(self, ends):
+        """Make what looks at the bytes of a connection: there, and back. Both may raise ConnectionError."""
+        del ends
+        return _ignore, _ignore
+
     async def _serve(self, reader, writer):
         if self.is_cut:
             writer.transport.abort()
@@ -38,7 +44,8 @@ class CuttableProxy:
         reader_beyond, writer_beyond = await asyncio.open_connection("127.0.0.1", self.port_beyond)
         ends = {writer, writer_beyond}
         self._ends |= ends
-        ways = [_pass(reader, writer_beyond), _pass(reader_beyond, writer)]
+        there, back = self.watch(ends)
+        ways = [_pass(reader, writer_beyond, there), _pass(reader_beyond, writer, back)]
         passing = asyncio.gather(*ways, return_exceptions=True)
         self._passing.add(passing)
         await passing
@@ -46,9 +53,14 @@ class CuttableProxy:
         self._ends -= ends
 
 
-async def _pass(reader, writer):
+def _ignore(data):
+    del data
+
+
+async def _pass(reader, writer, look):
     try:
         while data := await reader.read(65536):
+            look(data)
             writer.write(data)
             await writer.drain()
     except ConnectionError:
