@@ -55,7 +55,7 @@ def run_inside(node, *arguments):
 
 async def test_a_session_of_one_node_is_used_through_the_other(token):
     first = run_inside(NODES[0], "Who are you?")
-    second = run_inside(NODES[1], "--session", first["session_id"], "What did I ask you before?")
+    second = run_inside(NODES[1], "--session", first["session_id"], "What can you do?")
     assert (first["session_id"], second["stop_reason"]) == (second["session_id"], "end_turn")
 
 

@@ -173,8 +173,20 @@ async def test_a_load_that_was_cancelled_can_be_tried_again(tmp_path):
         assert one.said() == ["first", "second", "third"]
 
 
-async def test_an_agent_that_failed_once_is_asked_again_by_the_next_load(tmp_path):
+@pytest.mark.parametrize("loads", [1, 2])
+async def test_an_agent_that_failed_once_is_asked_again_by_the_next_load_or_prompt(tmp_path, loads):
     old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32603])
+    async with old.again() as served:
+        one = await join(served)
+        for _ in range(loads):
+            one.forget()
+            assert "result" in await one.load(old.id)
+        assert (await one.prompt(old.id, {"say": "third"}))["result"]
+        assert one.said() == ["first", "second", "third"]
+
+
+async def test_a_session_that_the_agent_refuses_can_be_read_until_the_next_load(tmp_path):
+    old = await before(tmp_path, load_fails=[str(tmp_path / "failed"), -32002])
     async with old.again() as served:
         one = await join(served)
         assert "result" in await one.load(old.id)

@@ -160,6 +160,20 @@ async def test_a_session_that_the_agent_has_lost_can_only_be_read(tmp_path):
         assert "no such session here" in error["data"]
 
 
+async def test_a_session_that_the_agent_fails_to_take_up_again_goes_on_with_the_next_prompt(tmp_path):
+    spec = storing(tmp_path, capabilities=LOADING, load_fails=[str(tmp_path / "failed"), -32603])
+    async with serve(tmp_path / "home", spec, backoff_min_s=0.01) as served:
+        one = await join(served, extensions=True)
+        session = await one.new()
+        await one.prompt(session, {"say": "before"})
+        await one.prompt(session, {"exit": 1})
+        answers = [await one.prompt(session, {"say": f"after {number}"}) for number in range(3)]
+        refused = [answer["error"]["message"] for answer in answers if "error" in answer]
+        assert len(refused) <= 1, answers  # none, if the agent was started and asked before the first of them
+        assert all("not now; try again, or start a new one" in words for words in refused)
+        assert one.said()[-1] == "after 2"
+
+
 @pytest.mark.parametrize("capabilities", [LOADING, RESUMING])
 async def test_a_session_that_needs_a_login_after_a_crash_comes_back_once_somebody_has_logged_in(
     tmp_path, capabilities

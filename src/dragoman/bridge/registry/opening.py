@@ -336,10 +336,11 @@ class OpeningRequests:
     def _refused_by_agent(
         self, request: ViewerRequest, session: ServedSession, error: ErrorObject, line: bytes
     ) -> None:
-        """Serve the journal of a session that the agent does not have."""
-        if self._keep_journal(session):
+        """Serve the journal of a session that the agent does not have, or that it could not open just now."""
+        had_journal = self._keep_journal(session)
+        if had_journal:
             self._restorer.refused(session, error)
-        if session.life.is_unreachable:
+        if session.life.is_unreachable or (had_journal and error.code == ErrorCode.INTERNAL_ERROR):
             self._answers.serve(request, session)
         else:
             request.pass_on(line)

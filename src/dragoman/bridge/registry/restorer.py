@@ -139,10 +139,13 @@ class SessionRestorer:
         session.changed()
 
     def refused(self, session: ServedSession, error: ErrorObject) -> None:
-        """Note that the agent did not take a session up again: for good, or until somebody has logged in."""
+        """Note that the agent did not take a session up again: for good, for now, or until somebody has logged in."""
         said = error.words
         if error.code == ErrorCode.REQUEST_CANCELLED:
             self.failed(session, AgentFailure(f"opening session {session.id} was cancelled; try again"))
+        elif error.code == ErrorCode.INTERNAL_ERROR:  # such as a disk that is full, or a database that is away
+            problem = f"the agent could not take session {session.id} up again: {said}; try again, or start a new one"
+            self.failed(session, AgentFailure(problem))
         elif error.code == ErrorCode.AUTH_REQUIRED:
             session.life.take(LifeEvent.FAILED)
             session.life.login = login = (

@@ -7,8 +7,8 @@ to get the other.
 
     OPENING       There was no journal. The agent was asked to load or resume the session for the first time; its
                   updates are journalled. The session is deleted if the agent refuses.
-    JOURNAL_ONLY  The journal of an earlier run was opened, and the agent was not asked: its viewers only read, or
-                  named another directory.
+    JOURNAL_ONLY  The journal of an earlier run was opened, and the agent was not asked, because its viewers only read
+                  or named another directory, or it failed. It is asked for the next request that needs it.
     REPLAYING     From JOURNAL_ONLY: the agent was asked to load the session. Its replay is kept apart, because the
                   agent may know more than the journal, or less.
     LIVE          The agent has the session.
