@@ -28,7 +28,7 @@ BRIDGE = "the bridge around its agents, of which a node is the same"
 NOTHING_SERVED = "a part of the bridge, without an agent"
 TOLD_LATER = "news of a session, which other nodes are told a moment later: see test_lists.py"
 AGENTS_LIST = "the agent's own list: that of several nodes is of the database, see test_lists.py"
-LINKS = "links to one question, which are refused in words while several nodes share a database"
+LINKS = "links in the memory of one node; of several nodes there is test_access.py"
 
 ELSEWHERE = {
     "delivery/coming_again": {"a_viewer_that_goes_back_while_history_is_being_read_misses_nothing": FILES},
@@ -95,6 +95,16 @@ ELSEWHERE = {
     "router/passing": {"several_agents_are_several_processes": BRIDGE},
     "router/readers": {"the_agent_is_told_what_those_can_do_who_are_there_when_it_starts": ONE_AGENT},
     "router/search": {"a_reader_of_one_session_finds_words_of_that_alone": TOLD_LATER},
+    "router/session_pages": {
+        "a_cursor_holds_when_sessions_come_go_and_move_up": FILES,
+        "a_cursor_of_another_list_is_refused": FILES,
+        "a_reader_of_one_session_learns_nothing_of_the_others": FILES,
+        "groups_are_lists_of_their_own_and_follow_the_labels": FILES,
+        "projects_come_with_their_latest_sessions_and_lead_on": FILES,
+        "sessions_at_work_are_told_wherever_they_are_in_the_list": FILES,
+        "sessions_come_in_pages_the_latest_first_and_each_once": FILES,
+        "titles_and_projects_are_searched_in_all_sessions": FILES,
+    },
     "router/viewer_servers": {
         "a_new_life_of_the_agent_is_given_the_ids_of_the_one_before": ONE_AGENT,
         "servers_of_one_id_have_two_ids_at_the_agent_and_their_own_at_their_viewers": ONE_AGENT,
