@@ -5,6 +5,9 @@ import asyncio
 import psycopg
 
 from dragoman.bridge.nodes import node
+from dragoman.bridge.nodes.labels import DatabaseLabels
+from dragoman.store.postgresql import Database
+from dragoman.store.postgresql.label_table import LabelTable
 from tests.bridge.nodes.database_proxy import DatabaseProxy
 from tests.bridge.nodes.test_node import FULL, LONG_LEASE_S, execute
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
@@ -221,3 +224,34 @@ async def test_a_session_that_is_opened_keeps_the_time_that_the_database_has_of_
         await there.ask("session/set_mode", {"sessionId": session, "modeId": "code"})
         (found,) = (await walk(there))[0]
         assert found["updatedAt"].startswith("1970-01-01T00:00:01")
+
+
+class GatedLabels(LabelTable):
+    """Labels that are given once the gate is open; notes what was asked for."""
+
+    def __init__(self, database):
+        super().__init__(database, "journal:one")
+        self.asked = []
+        self.gate = asyncio.Event()
+
+    async def get(self, session_ids):
+        self.asked.append(set(session_ids))
+        await self.gate.wait()
+        return await super().get(session_ids)
+
+
+async def test_labels_that_another_node_changed_are_read_together_however_many_they_are(address):
+    database = Database(address)
+    table = GatedLabels(database)
+    labels = DatabaseLabels(table, lambda _: None)
+    names = [f"session{number}" for number in range(100)]
+    for name in names:
+        await table.replace(name, None, b'{"archived":true}')
+    reading = [asyncio.create_task(labels.read_unread()) for name in names[:1] if labels.note_unread(name)]
+    await until(lambda: table.asked)
+    reading += [asyncio.create_task(labels.read_unread()) for name in names[1:] if labels.note_unread(name)]
+    table.gate.set()
+    await asyncio.gather(*reading)
+    assert table.asked == [{names[0]}, set(names[1:])]
+    assert all(labels.of(name).archived for name in names)
+    await database.close()

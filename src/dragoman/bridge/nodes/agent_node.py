@@ -233,7 +233,8 @@ class AgentNode:
             case Announced():
                 self._take_announced(message)
             case Labelled():
-                self._spawn(self._read_label(message.session))
+                if self.labels.note_unread(message.session):
+                    self._spawn(self._read_labels())
             case OpenQuestion():
                 self._open_question(message, sender)
             case BringLogin():
@@ -372,13 +373,12 @@ class AgentNode:
         ended = {"sessionId": session_id, "state": "gone", "deleted": True, "viewers": 0, "pending": 0}
         self.parts.announcements.stored_changed(ended)
 
-    async def _read_label(self, session_id: str) -> None:
+    async def _read_labels(self) -> None:
         try:
-            await self.labels.read_one(session_id)
+            for session_id in await self.labels.read_unread():
+                self._show_label(session_id)
         except DragomanError:
             self._node.fall_behind()
-        else:
-            self._show_label(session_id)
 
     def _show_label(self, session_id: str) -> None:
         registry = self.parts.registry

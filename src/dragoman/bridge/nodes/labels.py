@@ -29,6 +29,8 @@ class DatabaseLabels(SessionLabels):
         super().__init__(Path())
         self._table = table
         self._on_change = on_change
+        self._unread: set[str] = set()
+        """Sessions whose labels another node has changed."""
 
     async def read(self) -> None:
         """Read all labels; raises LogFailed."""
@@ -44,10 +46,19 @@ class DatabaseLabels(SessionLabels):
                 self.take(session_id, found.get(session_id, NO_LABEL))
             return changed
 
-    async def read_one(self, session_id: str) -> None:
-        """Read the label of a session, which another node has changed; raises LogFailed."""
+    def note_unread(self, session_id: str) -> bool:
+        """Note that another node has changed a label; tells whether it is the only one that waits to be read."""
+        self._unread.add(session_id)
+        return len(self._unread) == 1
+
+    async def read_unread(self) -> set[str]:
+        """Read the labels that others have changed, all at once, and return their sessions; raises LogFailed."""
         async with self._writing:
-            self.take(session_id, _label_of(await self._table.get(session_id)))
+            unread, self._unread = self._unread, set()
+            rows = await self._table.get(unread)
+            for session_id in unread:
+                self.take(session_id, _label_of(rows.get(session_id)))
+            return unread
 
     async def _store(self, session_id: str, changes: LabelChanges) -> SessionLabel:
         try:
@@ -65,7 +76,7 @@ class DatabaseLabels(SessionLabels):
     async def _change_row(self, session_id: str, changes: LabelChanges) -> SessionLabel:
         is_tried = is_written = False
         while True:  # each further round means that another node has made a change, or that an answer was lost
-            row = await self._table.get(session_id)
+            row = (await self._table.get([session_id])).get(session_id)
             before = _label_of(row)
             label = msgspec.structs.replace(before, **changes)
             if label != before:

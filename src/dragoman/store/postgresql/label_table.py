@@ -1,11 +1,12 @@
 """Labels of sessions, by the id of the session: small JSON texts that bridges share."""
 
+from collections.abc import Iterable
 from typing import LiteralString
 
 from dragoman.store.postgresql.database import Database
 
 _READ: LiteralString = "SELECT id, label FROM dragoman_label WHERE scope = %s"
-_GET: LiteralString = "SELECT label FROM dragoman_label WHERE scope = %s AND id = %s"
+_GET: LiteralString = "SELECT id, label FROM dragoman_label WHERE scope = %s AND id = ANY(%s)"
 _ADD: LiteralString = """
 INSERT INTO dragoman_label (scope, id, label) VALUES (%s, %s, %s) ON CONFLICT (scope, id) DO NOTHING RETURNING id
 """
@@ -27,10 +28,9 @@ class LabelTable:
         """Return all labels."""
         return dict(await self._database.fetch(_READ, (self._scope,)))
 
-    async def get(self, session_id: str) -> bytes | None:
-        """Return the label of a session."""
-        found = await self._database.fetch(_GET, (self._scope, session_id))
-        return found[0][0] if found else None
+    async def get(self, session_ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the labels of those of the sessions that have one."""
+        return dict(await self._database.fetch(_GET, (self._scope, list(session_ids))))
 
     async def replace(self, session_id: str, before: bytes | None, label: bytes | None) -> bool:
         """Put a label in the place of another one, where None is none; tells whether that one was still there.
