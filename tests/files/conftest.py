@@ -12,7 +12,7 @@ SECRET = b"SECRET of the outside\n"
 
 @dataclass
 class Ground:
-    """A project inside, a second directory of the session, and the outside, which must never be touched."""
+    """A project directory, a second session directory, and the outside, which must never change."""
 
     root: Path
     second: Path
@@ -32,7 +32,7 @@ NEEDS_OPENAT2 = pytest.mark.skipif(not has_openat2(), reason="this kernel has no
 
 @pytest.fixture(params=[pytest.param("kernel", marks=NEEDS_OPENAT2), "walking"])
 def opener(request):
-    """Both implementations: every test that uses this holds for each."""
+    """Run a test with each of the two implementations."""
     return KernelOpener() if request.param == "kernel" else WalkingOpener()
 
 

@@ -3,8 +3,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def an_ordinary_user():
-    """Root may do anything; permissions are tried as somebody else."""
+def ordinary_user():
+    """Drop root rights for a while, because permissions do not restrict root."""
     was = os.geteuid()
     if was == 0:
         os.seteuid(65534)

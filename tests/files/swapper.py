@@ -1,4 +1,4 @@
-"""A program that swaps two names, in one call, as fast as it can: DIRECTORY NAME OTHER, until its input ends."""
+"""Swap two names atomically, as fast as possible, until stdin ends: DIRECTORY NAME OTHER."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ import select
 import sys
 
 EXCHANGE = 2
-"""RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS: neither name is ever missing."""
+"""RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS. Neither name is ever missing."""
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
         for _ in range(100):
             if rename(directory, name, directory, other, EXCHANGE) != 0:
                 sys.exit(os.strerror(ctypes.get_errno()))
-    # An even number of times: all is where it was.
+    # After an even number of swaps, both names are as they were.
 
 
 main()

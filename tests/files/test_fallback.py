@@ -1,4 +1,4 @@
-"""Where the kernel has no `openat2`, or a filter refuses it, the walk takes over."""
+"""The walk replaces `openat2` if the kernel lacks it or a filter refuses it."""
 
 import errno
 import platform
@@ -12,7 +12,7 @@ from tests.files.conftest import NEEDS_OPENAT2
 FILTER = """
 import ctypes, struct, sys
 def refuse_openat2(code):
-    # Load the number of the call; if it is 437 answer with the error, else allow.
+    # Load the number of the call. If it is 437, answer with the error, else allow.
     steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | code), (0x06, 0, 0, 0x7FFF0000)]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     head = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(program)))
@@ -21,13 +21,13 @@ def refuse_openat2(code):
     assert prctl(38, 1, 0, 0, 0) == 0
     assert prctl(22, 2, ctypes.addressof(head), 0, 0) == 0, ctypes.get_errno()
 refuse_openat2(int(sys.argv[1]))
-from dragoman.files import Boundary, OutsideBoundary
+from dragoman.files import Boundary, OutsideBoundaryError
 from dragoman.files.boundary import best_opener
 boundary = Boundary([sys.argv[2]])
 print(type(best_opener()).__name__, boundary.read_text("inside.txt", 100).strip())
 try:
     boundary.read_text("link", 100)
-except OutsideBoundary:
+except OutsideBoundaryError:
     print("refused")
 """
 
@@ -35,7 +35,7 @@ except OutsideBoundary:
 @NEEDS_OPENAT2
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the filter is written for these machines")
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EPERM])
-def test_a_filter_that_refuses_openat2_makes_us_walk(tmp_path, code):
+def test_walk_is_used_if_a_filter_refuses_openat2(tmp_path, code):
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "inside.txt").write_text("inside")
     (tmp_path / "secret.txt").write_text("SECRET")

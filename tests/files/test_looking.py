@@ -1,4 +1,4 @@
-"""Listing, walking, and what is left open afterwards."""
+"""Listing and walking directories, and the descriptors that stay open afterwards."""
 
 import errno
 import gc
@@ -11,18 +11,18 @@ import pytest
 from dragoman.files import (
     Boundary,
     DirectoryEntry,
-    FileProblem,
+    FileAccessError,
     FoundPath,
-    OutsideBoundary,
+    OutsideBoundaryError,
     PathError,
 )
 from dragoman.files.directory import MAX_DEPTH
-from tests.files.ordinary import an_ordinary_user
+from tests.files.ordinary import ordinary_user
 
 LIMIT = 1 << 20
 
 
-def test_listing_says_name_kind_and_size_and_follows_no_link(boundary, ground):
+def test_listing_returns_name_kind_and_size_and_follows_no_links(boundary, ground):
     (ground.root / "link").symlink_to(ground.secret)
     os.mkfifo(ground.root / "pipe")
     listed = {entry.name: entry for entry in boundary.list_directory(".")}
@@ -34,11 +34,11 @@ def test_listing_says_name_kind_and_size_and_follows_no_link(boundary, ground):
 
 
 def test_a_file_cannot_be_listed(boundary):
-    with pytest.raises(FileProblem, match="where a directory should be"):
+    with pytest.raises(FileAccessError, match="where a directory should be"):
         boundary.list_directory("inside.txt")
 
 
-def test_walking_goes_by_name_and_depth_first_and_follows_no_link(boundary, ground):
+def test_walk_is_depth_first_by_name_and_follows_no_links(boundary, ground):
     (ground.root / "link").symlink_to("src")
     assert list(boundary.walk(".")) == [
         FoundPath("inside.txt", "file"),
@@ -54,19 +54,19 @@ def test_walking_goes_by_name_and_depth_first_and_follows_no_link(boundary, grou
     assert [found.path for found in boundary.walk("link")] == ["main.py"]
 
 
-def test_walking_tells_what_it_could_not_read_and_goes_on(boundary, ground):
+def test_walk_reports_unreadable_directories_and_continues(boundary, ground):
     for name in ("a", "z"):
         (ground.root / name).mkdir()
     (ground.root / "a").chmod(0)
     ground.root.chmod(0o777)
     problems = []
-    with an_ordinary_user():
+    with ordinary_user():
         found = [found.path for found in boundary.walk(".", on_problem=problems.append)]
     assert found == ["a", "inside.txt", "src", "src/main.py", "z"]
     assert [(problem.path, problem.errno) for problem in problems] == [("./a", errno.EACCES)]
 
 
-def test_walking_ends_at_a_depth_and_says_so(boundary):
+def test_walk_reports_directories_below_its_maximum_depth(boundary):
     boundary.write_bytes("d/" * (MAX_DEPTH + 5) + "file", b"")
     problems = []
     found = list(boundary.walk("d", on_problem=problems.append))
@@ -74,7 +74,7 @@ def test_walking_ends_at_a_depth_and_says_so(boundary):
     assert "too deep" in str(problems[0])
 
 
-def test_a_walk_that_is_given_up_leaves_no_descriptor(boundary):
+def test_abandoned_walk_closes_its_descriptors(boundary):
     before = len(os.listdir("/dev/fd"))
     walk = boundary.walk(".")
     next(walk)
@@ -87,7 +87,7 @@ def test_existence_follows_links(boundary, ground):
     assert boundary.exists("src")
     assert not boundary.exists("dangling")
     assert not boundary.exists("inside.txt/x")
-    with pytest.raises(OutsideBoundary):
+    with pytest.raises(OutsideBoundaryError):
         boundary.exists("/etc/passwd")
 
 
@@ -105,7 +105,7 @@ def test_strange_names_are_listed_and_read(boundary, ground):
         boundary.write_bytes(f"odd/{name}", name.encode())
     assert {entry.name for entry in boundary.list_directory("odd")} == set(names)
     assert all(boundary.read_text(f"odd/{name}", LIMIT) == name for name in names)
-    with pytest.raises(FileProblem) as caught:
+    with pytest.raises(FileAccessError) as caught:
         boundary.read_bytes("not\nthere", LIMIT)
     assert "\n" not in str(caught.value)
 
@@ -149,7 +149,7 @@ def test_nothing_stays_open(ground, opener):
     assert len(os.listdir("/dev/fd")) == before
 
 
-def test_a_place_keeps_its_root_open(ground, opener):
+def test_location_keeps_its_root_open(ground, opener):
     place = Boundary([str(ground.root)], opener=opener).resolve("inside.txt")
     gc.collect()
     assert os.path.samestat(os.fstat(place.root.fd), ground.root.stat())

@@ -1,4 +1,4 @@
-"""The files of a project that a person can mention."""
+"""The files of a project that the user can mention."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def project(tmp_path):
     return tmp_path
 
 
-def test_hidden_and_ignored_files_and_links_are_left_out_and_near_ones_come_first(project):
+def test_project_list_omits_hidden_and_ignored_files_and_links(project):
     listed = list_files(str(project))
     assert listed.paths == ["README.md", "src/kept.log", "src/app/domain.py", "src/app/main.py"]
     assert listed.is_whole
@@ -39,11 +39,11 @@ def test_hidden_and_ignored_files_and_links_are_left_out_and_near_ones_come_firs
         ("zzz", []),
     ],
 )
-def test_a_name_counts_before_a_part_and_a_part_before_letters_in_order(project, typed, found):
+def test_matches_rank_name_before_part_before_letters(project, typed, found):
     assert match_files(list_files(str(project)), typed, 10) == found
 
 
-def test_a_list_has_its_bounds_and_says_so(project):
+def test_truncated_list_is_not_whole(project):
     listed = list_files(str(project), max_files=2)
     assert (len(listed.paths), listed.is_whole) == (2, False)
     assert not list_files(str(project), timeout_s=-1).is_whole
@@ -51,10 +51,10 @@ def test_a_list_has_its_bounds_and_says_so(project):
         list_files(str(project / "none"))
 
 
-def test_a_list_is_kept_for_a_while(project):
+def test_list_is_cached_for_a_short_time(project):
     lists = FileLists(fresh_s=1000, max_kept=1)
-    before = lists.of(str(project))
+    before = lists.get(str(project))
     (project / "later.txt").write_text("x")
-    assert lists.of(str(project)) is before
-    lists.of(str(project / "src"))
-    assert "later.txt" in lists.of(str(project)).paths
+    assert lists.get(str(project)) is before
+    lists.get(str(project / "src"))
+    assert "later.txt" in lists.get(str(project)).paths

@@ -1,6 +1,6 @@
-"""A process swaps names in a tight loop while we read, write and walk: nothing outside is read or written.
+"""A process swaps names in a tight loop while we read, write and walk. Nothing outside may be read or written.
 
-Each race must be a real one: both what is inside and a refusal have to be seen.
+Each race must be real, so both a success inside and a refusal must occur.
 """
 
 import os
@@ -34,7 +34,7 @@ def swapping(directory, name, other):
 
 
 def race(seconds, attempt):
-    """Attempt again and again: for a while, and then on until it went both ways."""
+    """Repeat an attempt for some time, and longer until both outcomes have occurred."""
     succeeded = refused = 0
     begin = time.monotonic()
     for number in count():
@@ -48,7 +48,7 @@ def race(seconds, attempt):
 
 
 def plant(ground, kind):
-    """A directory with a file in it, and a link out that takes its name now and then."""
+    """Create a directory with a file, and a link out that is swapped with the directory."""
     (ground.root / "real").mkdir()
     (ground.root / "real" / "secret.txt").write_bytes(b"inside")
     target = {"absolute": str(ground.outside), "relative": "../outside"}[kind]
@@ -57,7 +57,7 @@ def plant(ground, kind):
 
 @lengths
 @pytest.mark.parametrize("kind", ["absolute", "relative"])
-def test_a_directory_swapped_for_a_link_never_shows_the_outside(boundary, ground, kind, seconds):
+def test_directory_swapped_for_a_link_never_shows_the_outside(boundary, ground, kind, seconds):
     plant(ground, kind)
 
     def read(_):
@@ -68,7 +68,7 @@ def test_a_directory_swapped_for_a_link_never_shows_the_outside(boundary, ground
 
 
 def plant_file(ground):
-    """A file and a link out; anew each time, for a write may take the name of either."""
+    """Create a file and a link out. Create both each time, because a write may replace either."""
     (ground.root / "new").write_bytes(b"inside")
     (ground.root / "new").rename(ground.root / "file")
     (ground.root / "new").symlink_to(ground.secret)
@@ -76,7 +76,7 @@ def plant_file(ground):
 
 
 @lengths
-def test_a_file_swapped_for_a_link_never_shows_or_changes_the_outside(boundary, ground, seconds):
+def test_file_swapped_for_a_link_never_exposes_the_outside(boundary, ground, seconds):
     def read_and_write(number):
         plant_file(ground)
         assert boundary.identity("file").size != len(SECRET)
@@ -91,7 +91,7 @@ def test_a_file_swapped_for_a_link_never_shows_or_changes_the_outside(boundary, 
 
 @lengths
 @pytest.mark.parametrize("path", ["real/{}", "real/a{}/b/c", "real/secret.txt"])
-def test_a_parent_swapped_for_a_link_never_lets_anything_be_made_outside(boundary, ground, path, seconds):
+def test_parent_swapped_for_a_link_creates_nothing_outside(boundary, ground, path, seconds):
     plant(ground, "absolute")
 
     def write(number):
@@ -104,7 +104,7 @@ def test_a_parent_swapped_for_a_link_never_lets_anything_be_made_outside(boundar
 
 
 @lengths
-def test_a_parent_swapped_for_a_link_never_lets_anything_be_removed_outside(boundary, ground, seconds):
+def test_parent_swapped_for_a_link_removes_nothing_outside(boundary, ground, seconds):
     plant(ground, "relative")
     inside = os.open(ground.root / "real", os.O_RDONLY)
 
@@ -119,7 +119,7 @@ def test_a_parent_swapped_for_a_link_never_lets_anything_be_removed_outside(boun
 
 
 @lengths
-def test_a_directory_replaced_during_a_walk_is_never_walked_outside(boundary, ground, seconds):
+def test_directory_replaced_during_a_walk_never_leads_outside(boundary, ground, seconds):
     plant(ground, "absolute")
     (ground.root / "real" / "below").mkdir()
 
@@ -134,7 +134,7 @@ def test_a_directory_replaced_during_a_walk_is_never_walked_outside(boundary, gr
 
 
 @lengths
-def test_dot_dot_in_a_directory_that_is_moved_out_never_shows_the_outside(boundary, ground, tmp_path, seconds):
+def test_dot_dot_in_a_moved_directory_never_shows_the_outside(boundary, ground, tmp_path, seconds):
     (ground.root / "a" / "b").mkdir(parents=True)
     (ground.root / "a" / "secret.txt").write_bytes(b"inside")
     (ground.root / "secret.txt").write_bytes(b"inside")
@@ -151,7 +151,7 @@ def test_dot_dot_in_a_directory_that_is_moved_out_never_shows_the_outside(bounda
 
 
 def resolve_then_open(root, path):
-    """What others do, and what loses this race."""
+    """Resolve a path before opening it, as other programs do. This loses the race."""
     try:
         real = Path(os.path.realpath(root / path))
         if not real.is_relative_to(root):
@@ -163,7 +163,7 @@ def resolve_then_open(root, path):
 
 @pytest.mark.soak
 @soak
-def test_the_race_is_real_checking_first_and_opening_then_loses_it(ground):
+def test_checking_before_opening_loses_the_race(ground):
     plant(ground, "absolute")
     leaks = []
 

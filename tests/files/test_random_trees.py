@@ -1,4 +1,4 @@
-"""Random trees with links and random paths through them: what is read lies beneath a root, and both ways agree."""
+"""Random trees with links, and random paths through them. Only files beneath a root are read, the same way by both."""
 
 import os
 import tempfile
@@ -33,7 +33,7 @@ def grow(top, tree):
         (top / name).mkdir()
     for base, parts, (kind, text) in tree:
         path = top.joinpath(base, *parts)
-        # Links on the way would let the tree grow somewhere else.
+        # Links in the path would create the tree elsewhere.
         if os.path.lexists(path) or not is_plain(path.parent, top):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,8 +60,8 @@ def outcome(boundary, path):
         return None
 
 
-def leaves_by_words(path):
-    """Whether a path is outside the root for a while, if no link is looked at."""
+def leaves_by_text(path):
+    """Return whether a path leaves the root at any step, if links are ignored."""
     depth = 0
     for part in path.split("/"):
         depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
@@ -72,7 +72,7 @@ def leaves_by_words(path):
 
 @settings(max_examples=2000 if SOAK else 100)
 @given(trees, st.lists(paths, min_size=1, max_size=12))
-def test_what_is_read_is_beneath_a_root_and_what_the_path_means(tree, tried):
+def test_read_files_are_beneath_a_root_and_match_the_path(tree, tried):
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory).resolve()
         grow(top, tree)
@@ -87,7 +87,7 @@ def test_what_is_read_is_beneath_a_root_and_what_the_path_means(tree, tried):
             is_inside = any(real.is_relative_to(root) for root in roots)
             if text is not None:
                 assert any(Path(text).is_relative_to(root) for root in roots)
-                if not leaves_by_words(path):
+                if not leaves_by_text(path):
                     assert is_inside
                     assert Path(text) == real
 
@@ -100,7 +100,7 @@ inner_trees = st.lists(
 
 @settings(max_examples=1000 if SOAK else 60)
 @given(inner_trees, inner_paths, st.sampled_from(["", "{top}/root/"]))
-def test_what_stays_inside_is_not_refused(tree, path, prefix):
+def test_path_that_stays_inside_is_not_refused(tree, path, prefix):
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory).resolve()
         grow(top, [("root", parts, (kind, prefix + text)) for parts, kind, text in tree])

@@ -1,4 +1,4 @@
-"""Replacing a file by its path: whole or not at all, with the mode that was asked for."""
+"""Replacing a file by its path, all or nothing, with the requested mode."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ import pytest
 from dragoman.files.replacement import replace_file
 
 
-def test_a_file_that_appears_in_between_is_not_overwritten(tmp_path):
+def test_exclusive_write_does_not_overwrite_a_new_file(tmp_path):
     file = tmp_path / "dragoman.yaml"
     file.write_text("model: theirs\n")
     with pytest.raises(FileExistsError):
@@ -18,14 +18,14 @@ def test_a_file_that_appears_in_between_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_the_file_has_the_mode_that_was_asked_for_and_nothing_else_is_left(tmp_path, exclusive):
+def test_replaced_file_has_the_requested_mode_and_leaves_no_temporary_file(tmp_path, exclusive):
     file = tmp_path / "file"
     replace_file(file, b"content", mode=0o640, exclusive=exclusive)
     assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"content", 0o640)
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
+def test_link_is_replaced_and_its_target_is_unchanged(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("stays")
     link.symlink_to(target)

@@ -13,14 +13,14 @@ import pytest
 LIMIT = 1 << 20
 
 
-def test_a_file_is_made_with_the_directories_above_it(boundary, ground):
+def test_file_is_created_with_its_parent_directories(boundary, ground):
     boundary.write_bytes("a/b/c.txt", b"new")
     assert (ground.root / "a" / "b" / "c.txt").read_bytes() == b"new"
     boundary.write_bytes(f"{ground.second}/x/y", b"new", sync=True)
     assert (ground.second / "x" / "y").read_bytes() == b"new"
 
 
-def test_a_new_file_has_the_rights_that_the_umask_leaves(boundary, ground):
+def test_new_file_respects_the_umask(boundary, ground):
     was = os.umask(0o027)
     try:
         boundary.write_bytes("dir/new", b"")
@@ -30,7 +30,7 @@ def test_a_new_file_has_the_rights_that_the_umask_leaves(boundary, ground):
     assert stat.S_IMODE((ground.root / "dir").stat().st_mode) == 0o750
 
 
-def test_a_replaced_file_keeps_its_mode_but_no_set_id_bit(boundary, ground):
+def test_replaced_file_keeps_its_mode_except_set_id_bits(boundary, ground):
     file = ground.root / "inside.txt"
     file.chmod(0o4751)
     boundary.write_bytes("inside.txt", b"new")
@@ -38,14 +38,14 @@ def test_a_replaced_file_keeps_its_mode_but_no_set_id_bit(boundary, ground):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_root_writes_keeps_its_owner(boundary, ground):
+def test_file_written_by_root_keeps_its_owner(boundary, ground):
     os.chown(ground.root / "inside.txt", 1234, 5678)
     boundary.write_bytes("inside.txt", b"new")
     status = (ground.root / "inside.txt").stat()
     assert (status.st_uid, status.st_gid) == (1234, 5678)
 
 
-def test_a_reader_sees_the_old_or_the_new_and_never_a_part(boundary):
+def test_reader_sees_the_old_or_the_new_content_and_never_a_part(boundary):
     contents = {bytes([letter]) * 200_000 for letter in b"abcd"}
     boundary.write_bytes("big", max(contents))
     stop = threading.Event()
@@ -65,12 +65,12 @@ def test_a_reader_sees_the_old_or_the_new_and_never_a_part(boundary):
     assert seen <= contents
 
 
-def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(ground, tmp_path):
+def test_failed_write_leaves_only_the_old_content(ground, tmp_path):
     script = (
-        "import resource, signal, sys; from dragoman.files import Boundary, FileProblem\n"
+        "import resource, signal, sys; from dragoman.files import Boundary, FileAccessError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: Boundary([sys.argv[1]]).write_bytes('inside.txt', bytes(5000))\n"
-        "except FileProblem as problem: print(problem.errno)\n"
+        "except FileAccessError as problem: print(problem.errno)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, ground.root], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(errno.EFBIG)
@@ -78,7 +78,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(ground, tmp_
     assert (ground.root / "inside.txt").read_bytes() == b"inside\n"
 
 
-def test_a_program_that_runs_can_be_replaced(boundary, ground):
+def test_running_program_can_be_replaced(boundary, ground):
     program = ground.root / "program"
     program.write_bytes(Path("/bin/sleep").read_bytes())
     program.chmod(0o755)
@@ -88,7 +88,7 @@ def test_a_program_that_runs_can_be_replaced(boundary, ground):
     assert program.read_bytes() == b"new"
 
 
-def test_writing_a_link_inside_writes_what_it_leads_to_and_keeps_the_link(boundary, ground):
+def test_writing_a_link_inside_writes_its_target(boundary, ground):
     (ground.root / "link").symlink_to("src/main.py")
     (ground.root / "absolute").symlink_to(ground.second / "other.txt")
     (ground.root / "chain").symlink_to("absolute")
@@ -100,13 +100,13 @@ def test_writing_a_link_inside_writes_what_it_leads_to_and_keeps_the_link(bounda
     assert (ground.second / "other.txt").read_bytes() == b"by chain"
 
 
-def test_writing_a_dangling_link_inside_makes_what_it_leads_to(boundary, ground):
+def test_writing_a_dangling_link_inside_creates_its_target(boundary, ground):
     (ground.root / "link").symlink_to("later/file")
     boundary.write_bytes("link", b"new")
     assert (ground.root / "later" / "file").read_bytes() == b"new"
 
 
-def test_removing_a_link_leaves_what_it_leads_to(boundary, ground):
+def test_removing_a_link_keeps_its_target(boundary, ground):
     (ground.root / "link").symlink_to("inside.txt")
     boundary.remove("link")
     assert not (ground.root / "link").is_symlink()

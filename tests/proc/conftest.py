@@ -1,10 +1,10 @@
-"""Fixtures of every test of `proc`."""
+"""Fixtures for all tests of `proc`."""
 
 import pytest
 
-from tests.proc.processes import note_strangers
+from tests.proc.processes import record_unrelated_children
 
 
 @pytest.fixture(autouse=True)
-def strangers_are_known():
-    note_strangers()
+def unrelated_children_are_recorded():
+    record_unrelated_children()

@@ -1,6 +1,6 @@
-"""A process that starts a nasty tree and then ends as told: `python -m tests.proc.host LOOP FILE END`.
+"""A process that starts a tree of stubborn processes and then ends: `python -m tests.proc.host LOOP FILE END`.
 
-It ends when a line or the end of its stdin comes; for the signals the test sends one instead.
+It ends in the way that END names, after a line or the end of its stdin. With END `signal`, the test sends a signal.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from tests.proc.processes import LOOPS, TREE
 LOOP, FILE, END = sys.argv[1:]
 
 
-async def told() -> None:
-    loop, come = asyncio.get_running_loop(), asyncio.Event()
+async def wait_for_input() -> None:
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
 
     def listen() -> None:
         sys.stdin.readline()
-        loop.call_soon_threadsafe(come.set)
+        loop.call_soon_threadsafe(arrived.set)
 
     threading.Thread(target=listen, daemon=True).start()
-    await come.wait()
+    await arrived.wait()
 
 
 async def main() -> None:
@@ -32,7 +32,7 @@ async def main() -> None:
         await supervisor.start([*TREE, FILE])
         if END == "forked":
             fork_holding_everything()
-        await told()
+        await wait_for_input()
         if END == "exception":
             raise ValueError("on purpose")
         if END == "cancellation":
@@ -45,7 +45,7 @@ async def main() -> None:
 
 
 def fork_holding_everything() -> None:
-    """Leave a fork of us that keeps copies of all our descriptors, as multiprocessing may."""
+    """Leave a fork of this process that keeps copies of all its descriptors, as multiprocessing may."""
     if os.fork() == 0:
         print(os.getpid(), flush=True)
         threading.Event().wait(300)

@@ -1,4 +1,4 @@
-"""Programs for the tests of `proc` to start, and processes seen from outside."""
+"""Programs that the tests of `proc` start, and functions that inspect processes from outside."""
 
 import asyncio
 import gc
@@ -18,8 +18,8 @@ TREE_SIZE = 5
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
-STRANGERS: set[int] = set()
-"""Children of ours that have nothing to do with a test."""
+UNRELATED: set[int] = set()
+"""Children of this process that do not belong to a test."""
 
 
 def run(loop: str, main: Coroutine[None, None, None]) -> None:
@@ -40,32 +40,32 @@ def alive(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The children of a process; of our own, those that the test has to do with."""
-    return [child for child in _children_of(pid) if child not in STRANGERS]
+    """Return the children of a process. For our own process, omit the unrelated ones."""
+    return [child for child in _children_of(pid) if child not in UNRELATED]
 
 
-def note_strangers() -> None:
-    """Take note of children that are there before a test: the browser that other tests of this worker share."""
-    STRANGERS.clear()
-    STRANGERS.update(_children_of(os.getpid()))
+def record_unrelated_children() -> None:
+    """Record the children that exist before a test, such as the browser that other tests of this worker share."""
+    UNRELATED.clear()
+    UNRELATED.update(_children_of(os.getpid()))
 
 
 def _children_of(pid: int) -> list[int]:
-    """The children of all threads of a process."""
+    """Return the children of all threads of a process."""
     found: list[int] = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile has no children
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended and has no children
             found += map(int, (thread / "children").read_text().split())
     return found
 
 
 def open_descriptors() -> int:
-    gc.collect()  # what earlier tests left does not go in the middle of this one
+    gc.collect()  # otherwise objects of earlier tests could be freed during this one
     return len(os.listdir("/proc/self/fd"))
 
 
 def pids_in(file: Path, *, count: int) -> list[int]:
-    """The pids that a tree has announced, once all have."""
+    """Return the pids that a tree has announced, once all of them have."""
     wait_until(lambda: len(_lines(file)) >= count)
     return [int(line) for line in _lines(file)]
 
@@ -84,7 +84,7 @@ async def announced(file: Path, count: int = TREE_SIZE) -> list[int]:
 
 
 async def read_all(descriptor: int) -> bytes:
-    """Read a blocking descriptor to its end, beside the loop."""
+    """Read a blocking descriptor to its end in a thread."""
 
     def read() -> bytes:
         with os.fdopen(descriptor, "rb") as file:

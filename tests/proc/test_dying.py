@@ -1,4 +1,4 @@
-"""What is known of a child that died: its exit and the end of its stderr."""
+"""The exit and the end of the stderr of a dead child."""
 
 import asyncio
 import os
@@ -22,49 +22,49 @@ async def died(code):
         return death
 
 
-async def test_a_death_tells_the_exit_code_and_the_end_of_stderr():
+async def test_death_reports_the_exit_code_and_the_end_of_stderr():
     death = await died("import sys; sys.exit('no key: set API_KEY')")
     assert (death.exit_code, death.signal) == (1, None)
     assert death.stderr_tail == "no key: set API_KEY\n"
     assert str(death).endswith("exited with code 1; its stderr ends:\nno key: set API_KEY")
 
 
-async def test_a_death_tells_the_signal():
+async def test_death_reports_the_signal():
     death = await died("import os; os.kill(os.getpid(), 9)")
     assert (death.exit_code, death.signal) == (None, signal.SIGKILL)
     assert "was killed by signal 9 and wrote nothing to stderr" in str(death)
 
 
-async def test_a_death_names_the_command_without_its_arguments():
+async def test_death_names_the_command_without_arguments():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["false", "--token=secret"])
         assert str(await child.death()) == "false exited with code 1 and wrote nothing to stderr"
 
 
-async def test_a_child_that_closed_its_output_but_runs_is_not_called_dead():
+async def test_child_that_closed_its_output_but_runs_is_not_reported_dead():
     death = await died("import os, time; os.write(2, b'bye'); os.close(1); time.sleep(300)")
     assert (death.exit_code, death.signal) == (None, None)
     assert "closed its output but still runs" in str(death)
     assert death.stderr_tail == "bye"
 
 
-async def test_a_death_does_not_wait_for_others_who_hold_the_stderr():
+async def test_death_does_not_wait_for_other_holders_of_stderr():
     death = await died("import os, sys, time\nos.fork() or time.sleep(300)\nsys.exit('gone')")
     assert (death.exit_code, death.stderr_tail) == (1, "gone\n")
 
 
-async def test_an_exit_is_told_to_everybody_who_waits():
+async def test_every_waiter_receives_the_exit():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import sys; sys.stdin.read(); sys.exit(3)"))
         waits = [asyncio.create_task(child.wait()) for _ in range(3)]
         await asyncio.sleep(0)
         waits.pop().cancel()
-        os.close(child.take_stdio()[1])
+        os.close(child.claim_stdio()[1])
         assert await asyncio.gather(*waits) == [ProcessExit(code=3)] * 2
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_fifty_megabytes_of_stderr_that_nobody_reads_block_nobody(loop):
+def test_unread_stderr_does_not_block_the_child(loop):
     async def main():
         async with Supervisor() as supervisor:
             child = await supervisor.start(python(FLOOD))
@@ -76,7 +76,7 @@ def test_fifty_megabytes_of_stderr_that_nobody_reads_block_nobody(loop):
     run(loop, main())
 
 
-async def test_stderr_is_passed_on_whole():
+async def test_listener_receives_all_of_stderr():
     seen = bytearray()
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(FLOOD), on_stderr=seen.extend)
@@ -84,7 +84,7 @@ async def test_stderr_is_passed_on_whole():
     assert len(seen) == 800 * 64 * 1024 + len("the end\n")
 
 
-async def test_a_listener_that_raises_is_reported_and_the_draining_goes_on():
+async def test_listener_that_raises_is_reported_and_stderr_is_still_read():
     reports = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context["message"]))
 
@@ -98,7 +98,7 @@ async def test_a_listener_that_raises_is_reported_and_the_draining_goes_on():
     assert reports == ["on_stderr raised, and will not be called again"]
 
 
-async def test_the_tail_of_one_endless_line_is_kept_and_bytes_that_are_no_text_are_replaced():
+async def test_stderr_tail_of_one_long_line_replaces_invalid_bytes():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import os; os.write(2, b'\\xff' * 40000)"))
         await child.wait()

@@ -1,4 +1,4 @@
-"""The fork server and the monitors: what happens when they are killed, and how they find children."""
+"""The fork server and the monitors: being killed, and finding children."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.proc.processes import TREE, alive, announced, children_of, python
 from tests.waiting import until
 
 
-async def test_children_outlive_a_killed_fork_server_and_the_next_start_makes_a_new_one(tmp_path):
+async def test_children_survive_a_killed_fork_server(tmp_path):
     async with Supervisor() as supervisor:
         first = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids = await announced(tmp_path / "pids")
@@ -29,7 +29,7 @@ async def test_children_outlive_a_killed_fork_server_and_the_next_start_makes_a_
     assert children_of(os.getpid()) == []
 
 
-async def test_a_killed_monitor_takes_its_whole_tree_along_and_no_other(tmp_path):
+async def test_killed_monitor_ends_its_tree_and_no_other(tmp_path):
     async with Supervisor() as supervisor:
         other = await supervisor.start(["cat"])
         (fork_server,) = children_of(os.getpid())
@@ -43,7 +43,7 @@ async def test_a_killed_monitor_takes_its_whole_tree_along_and_no_other(tmp_path
         assert other.exit is None
 
 
-async def test_a_child_cannot_escape_by_killing_its_parent(tmp_path):
+async def test_child_cannot_escape_by_killing_its_parent(tmp_path):
     file = tmp_path / "pids"
     code = f"""
 import os, signal, time
@@ -60,7 +60,7 @@ time.sleep(300)
         await until(lambda: file.exists() and file.read_text() != "" and not alive(int(file.read_text())))
 
 
-async def test_the_fork_server_ignores_the_signals_of_a_terminal_and_a_shutdown():
+async def test_fork_server_ignores_terminal_and_shutdown_signals():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["cat"])
         (fork_server,) = children_of(os.getpid())
@@ -72,7 +72,7 @@ async def test_the_fork_server_ignores_the_signals_of_a_terminal_and_a_shutdown(
         assert children_of(os.getpid()) == [fork_server]
 
 
-async def test_no_fork_server_is_started_before_the_first_child_nor_stays_after_the_last():
+async def test_fork_server_runs_only_from_the_first_child_to_the_last():
     async with Supervisor() as supervisor:
         assert children_of(os.getpid()) == []
         await supervisor.start(["cat"])
@@ -80,7 +80,7 @@ async def test_no_fork_server_is_started_before_the_first_child_nor_stays_after_
     assert children_of(os.getpid()) == []
 
 
-async def test_a_fork_server_that_cannot_start_is_an_error_and_not_a_hang(monkeypatch):
+async def test_fork_server_that_cannot_start_raises_an_error(monkeypatch):
     async with Supervisor() as supervisor:
         monkeypatch.setattr(sys, "executable", "/bin/false")
         with pytest.raises(StartError, match="the process that should have started it died"):
@@ -92,7 +92,7 @@ async def test_a_fork_server_that_cannot_start_is_an_error_and_not_a_hang(monkey
         await supervisor.start(["cat"])
 
 
-def test_children_are_found_with_and_without_the_help_of_the_kernel():
+def test_children_are_found_with_and_without_kernel_support():
     processes = [subprocess.Popen(["sleep", "300"]) for _ in range(3)]
     try:
         pids = {process.pid for process in processes}

@@ -1,4 +1,4 @@
-"""However we die, nobody whom we started stays."""
+"""No child survives its host, however the host ends."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def is_fork_server(pid):
 
 @contextmanager
 def hosts(folder, *ways):
-    """Hosts side by side, for each takes seconds to end its tree; each with all whom it is to take along."""
+    """Run hosts concurrently, because each needs seconds to end its tree. Yield each with the pids that must end."""
     with ExitStack() as stack:
         files = [folder / f"pids-{number}" for number in range(len(ways))]
         started = [stack.enter_context(start_host(*way, file)) for way, file in zip(ways, files, strict=True)]
@@ -38,7 +38,7 @@ def hosts(folder, *ways):
         ]
 
 
-def test_nobody_stays_when_the_host_ends_by_its_own_doing(tmp_path):
+def test_no_child_survives_the_host(tmp_path):
     normal = [(loop, "normal") for loop in LOOPS]
     others = [("uvloop", end) for end in ("exception", "cancellation", "sys.exit", "os._exit")]
     with hosts(tmp_path, *normal, *others) as started:
@@ -51,7 +51,7 @@ def test_nobody_stays_when_the_host_ends_by_its_own_doing(tmp_path):
             assert host.stderr.read() == b""
 
 
-def test_nobody_stays_when_the_host_is_ended_by_a_signal_and_none_of_the_terminal_reaches_them(tmp_path):
+def test_no_child_survives_a_signalled_host(tmp_path):
     numbers = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGABRT]
     with hosts(tmp_path, *[("asyncio", "signal")] * len(numbers)) as started:
         for (host, pids), number in zip(started, numbers, strict=True):
@@ -61,7 +61,7 @@ def test_nobody_stays_when_the_host_is_ended_by_a_signal_and_none_of_the_termina
             wait_until_gone(pids)
 
 
-def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors(tmp_path):
+def test_no_child_survives_if_a_fork_of_the_host_holds_its_descriptors(tmp_path):
     with start_host("asyncio", "forked", tmp_path / "pids") as host:
         fork = int(host.stdout.readline())
         pids = pids_in(tmp_path / "pids", count=TREE_SIZE) + fork_server_and_monitors(host)
@@ -73,7 +73,7 @@ def test_nobody_stays_when_a_fork_of_the_killed_host_still_holds_its_descriptors
             os.kill(fork, signal.SIGKILL)
 
 
-def test_nobody_stays_when_host_and_fork_server_and_monitors_are_all_killed_but_for_those_a_monitor_had_adopted(
+def test_program_dies_when_host_fork_server_and_monitors_are_killed(
     tmp_path,
 ):
     with start_host("asyncio", "signal", tmp_path / "pids") as host:

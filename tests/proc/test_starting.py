@@ -1,4 +1,4 @@
-"""Starting a child: what it gets, what it does not get, and why it could not be started."""
+"""Starting a child: its environment, and the reasons of a failed start."""
 
 import asyncio
 import json
@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from dragoman.errors import CommandNotFound, StartError
+from dragoman.errors import CommandNotFoundError, StartError
 from dragoman.proc import EVERYTHING, ProcessExit, Supervisor
 from tests.proc.processes import LOOPS, alive, children_of, open_descriptors, python, read_all, run
+from tests.table import each_row
 from tests.waiting import until
 
 SHOW = """
@@ -28,7 +29,7 @@ print(json.dumps({
 async def show(*arguments, **options):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*python(SHOW), *arguments], **options)
-        stdout, stdin = child.take_stdio()
+        stdout, stdin = child.claim_stdio()
         os.close(stdin)
         shown = json.loads(await read_all(stdout))
         assert await child.wait() == ProcessExit(code=0)
@@ -36,7 +37,7 @@ async def show(*arguments, **options):
         return shown
 
 
-async def test_a_child_inherits_a_short_list_of_variables_and_none_of_our_secrets(monkeypatch):
+async def test_child_inherits_few_variables_and_no_secrets(monkeypatch):
     monkeypatch.setenv("CANARY", "secret")
     monkeypatch.setenv("HOME", "/home/somebody")
     environment = (await show())["env"]
@@ -45,7 +46,7 @@ async def test_a_child_inherits_a_short_list_of_variables_and_none_of_our_secret
     assert set(environment) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
 
-async def test_a_child_gets_the_variables_it_is_given_and_those_named_to_be_inherited(monkeypatch):
+async def test_child_receives_given_and_named_variables(monkeypatch):
     monkeypatch.setenv("CANARY", "secret")
     monkeypatch.setenv("OTHER", "stays")
     environment = (await show(env={"GIVEN": "a=b\nü", "EMPTY": ""}, inherit=["CANARY", "ABSENT"]))["env"]
@@ -53,21 +54,21 @@ async def test_a_child_gets_the_variables_it_is_given_and_those_named_to_be_inhe
     assert not {"OTHER", "ABSENT", "HOME"} & environment.keys()
 
 
-async def test_a_child_inherits_everything_only_when_told(monkeypatch):
+async def test_child_inherits_everything_only_on_request(monkeypatch):
     monkeypatch.setenv("CANARY", "secret")
     environment = (await show(env={"HOME": "/elsewhere"}, inherit=EVERYTHING))["env"]
     assert environment["CANARY"] == "secret"
     assert environment["HOME"] == "/elsewhere"
 
 
-async def test_a_child_has_no_descriptor_of_ours_but_its_stdio(tmp_path):
+async def test_child_inherits_no_descriptor_except_stdio(tmp_path):
     with open(tmp_path / "file", "w") as file:
         os.set_inheritable(file.fileno(), True)
         assert (await show())["fds"] == [0, 1, 2]
         os.set_inheritable(file.fileno(), False)
 
 
-async def test_a_child_leads_a_session_of_its_own_with_fresh_signals():
+async def test_child_leads_a_new_session_with_default_signals():
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
     try:
@@ -83,36 +84,36 @@ async def test_a_child_leads_a_session_of_its_own_with_fresh_signals():
     assert ignored - of_python - of_libc == set()
 
 
-async def test_arguments_arrive_as_given():
+async def test_arguments_arrive_unchanged():
     arguments = ["", "a b", "$HOME;`id`", "ü\n", os.fsdecode(b"\xff")]
     assert (await show(*arguments))["argv"] == arguments
 
 
-async def test_arguments_and_environment_of_a_megabyte_arrive():
+async def test_a_megabyte_of_arguments_and_environment_arrives():
     arguments = ["x" * 100_000] * 10
     shown = await show(*arguments, env={"BIG": "y" * 100_000})
     assert shown["argv"] == arguments
     assert len(shown["env"]["BIG"]) == 100_000
 
 
-async def test_a_child_runs_in_the_directory_asked_for(tmp_path):
+async def test_child_runs_in_the_requested_directory(tmp_path):
     assert (await show(cwd=str(tmp_path)))["cwd"] == str(tmp_path)
     assert (await show())["cwd"] == os.getcwd()
 
 
-async def test_our_own_directory_counts_as_it_is_now(tmp_path, monkeypatch):
+async def test_default_directory_is_our_current_one(tmp_path, monkeypatch):
     async with Supervisor() as supervisor:
         await supervisor.start(["cat"])
         monkeypatch.chdir(tmp_path)
         child = await supervisor.start(["pwd"])
-        assert await read_all(child.take_stdio()[0]) == os.fsencode(tmp_path) + b"\n"
+        assert await read_all(child.claim_stdio()[0]) == os.fsencode(tmp_path) + b"\n"
 
 
-async def test_our_own_directory_being_gone_is_an_error_in_words(tmp_path, monkeypatch):
+async def test_deleted_current_directory_is_reported(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    with pytest.raises(StartError, match="our own working directory is gone"):
+    with pytest.raises(StartError, match="the current working directory no longer exists"):
         await show()
     assert (await show(cwd=str(tmp_path)))["cwd"] == str(tmp_path)
 
@@ -129,68 +130,68 @@ def script(tmp_path):
 async def output(command, **options):
     async with Supervisor() as supervisor:
         child = await supervisor.start(command, **options)
-        stdout, stdin = child.take_stdio()
+        stdout, stdin = child.claim_stdio()
         os.close(stdin)
         return await read_all(stdout)
 
 
-async def test_a_bare_name_is_looked_up_in_the_path_given_to_the_child(script):
+async def test_bare_name_is_looked_up_in_the_childs_path(script):
     assert await output(["greet"], env={"PATH": f"/nowhere:{script.parent}"}) == b"hello\n"
-    with pytest.raises(CommandNotFound):
+    with pytest.raises(CommandNotFoundError):
         await output(["greet"])
 
 
-async def test_an_empty_entry_of_the_path_is_not_the_working_directory(script):
-    with pytest.raises(CommandNotFound):
+async def test_empty_path_entry_does_not_mean_the_working_directory(script):
+    with pytest.raises(CommandNotFoundError):
         await output(["greet"], env={"PATH": ":/nowhere:"}, cwd=str(script.parent))
 
 
-async def test_a_relative_path_is_relative_to_the_directory_of_the_child(script, tmp_path):
+async def test_relative_path_is_relative_to_the_childs_directory(script, tmp_path):
     assert await output(["bin/greet"], cwd=str(tmp_path)) == b"hello\n"
     assert await output(["./greet"], cwd=str(script.parent)) == b"hello\n"
 
 
-async def test_without_a_path_the_usual_places_are_searched():
+async def test_default_path_is_searched_if_path_is_unset():
     assert await output(["echo", "here"], inherit=[]) == b"here\n"
 
 
 @pytest.mark.parametrize("command", ["no-such-command-anywhere", "/no/such/command", "./nor/this"])
-async def test_a_missing_command_is_said_to_be_missing(command):
-    with pytest.raises(CommandNotFound, match=f"cannot start {command}: no such command"):
+async def test_missing_command_is_reported(command):
+    with pytest.raises(CommandNotFoundError, match=f"cannot start {command}: no such command"):
         await output([command, "--token=secret"])
 
 
-async def test_a_file_that_is_not_executable_says_what_to_do(script):
+async def test_file_that_is_not_executable_is_reported_with_the_fix(script):
     script.chmod(0o644)
     for command, path in ((str(script), "/bin"), ("greet", str(script.parent))):
         with pytest.raises(StartError, match=r"chmod \+x") as caught:
             await output([command], env={"PATH": path})
-        assert not isinstance(caught.value, CommandNotFound)
+        assert not isinstance(caught.value, CommandNotFoundError)
 
 
 async def test_a_directory_is_not_a_command(tmp_path):
-    with pytest.raises(StartError, match="may not be executed"):
+    with pytest.raises(StartError, match="is not executable"):
         await output([str(tmp_path)])
 
 
-async def test_a_script_without_its_interpreter_is_told_from_a_missing_command(script):
+async def test_missing_interpreter_is_distinguished_from_a_missing_command(script):
     script.write_text("#!/no/such/interpreter\n")
-    with pytest.raises(StartError, match="the interpreter or loader that it names does not exist"):
+    with pytest.raises(StartError, match="its interpreter or loader does not exist"):
         await output([str(script)])
 
 
-async def test_a_script_without_a_first_line_is_refused_in_words(script):
+async def test_script_without_a_shebang_is_reported(script):
     script.write_text("echo hello\n")
     with pytest.raises(StartError, match="has no #! line"):
         await output([str(script)])
 
 
-async def test_arguments_too_long_for_the_system_are_refused_in_words():
+async def test_arguments_too_long_for_the_system_are_reported():
     with pytest.raises(StartError, match="too long for this system"):
         await output(["echo", "x" * 3_000_000])
 
 
-async def test_a_missing_directory_is_named(tmp_path):
+async def test_missing_working_directory_is_named(tmp_path):
     with pytest.raises(StartError, match=f"{tmp_path}/gone does not exist"):
         await output(["echo"], cwd=str(tmp_path / "gone"))
     (tmp_path / "file").touch()
@@ -198,7 +199,7 @@ async def test_a_missing_directory_is_named(tmp_path):
         await output(["echo"], cwd=str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "options"),
     [
         ([], {}),
@@ -213,14 +214,14 @@ async def test_a_missing_directory_is_named(tmp_path):
         (["echo"], {"env": {"": "secret"}}),
     ],
 )
-async def test_what_no_program_can_be_given_is_refused_without_showing_it(command, options):
+async def test_invalid_arguments_are_refused_without_being_shown(command, options):
     with pytest.raises(StartError) as caught:
         await output(command, **options)
     assert "secret" not in str(caught.value)
     str(caught.value).encode()
 
 
-async def test_nothing_is_started_outside_of_an_open_supervisor():
+async def test_closed_supervisor_starts_nothing():
     supervisor = Supervisor()
     with pytest.raises(StartError, match="async with"):
         await supervisor.start(["echo"])
@@ -230,7 +231,7 @@ async def test_nothing_is_started_outside_of_an_open_supervisor():
         await supervisor.start(["echo"])
 
 
-async def test_a_start_under_way_when_the_supervisor_closes_leaves_nobody():
+async def test_start_that_races_with_closing_leaves_no_process():
     async with Supervisor() as supervisor:
         starts = [asyncio.create_task(supervisor.start(["cat"])) for _ in range(10)]
         await asyncio.sleep(0)
@@ -254,7 +255,7 @@ def test_a_hundred_children_start_at_once(loop):
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_big_orders_at_once_do_not_hold_each_other_up(loop):
+def test_concurrent_large_orders_do_not_block_each_other(loop):
     async def main():
         async with Supervisor() as supervisor:
             big = ["x" * 100_000] * 15
@@ -273,7 +274,7 @@ def test_descriptors_do_not_leak(loop):
             for number in range(50):
                 child = await supervisor.start(["cat"])
                 if number % 2:
-                    for descriptor in child.take_stdio():
+                    for descriptor in child.claim_stdio():
                         os.close(descriptor)
                 await child.stop()
                 with pytest.raises(StartError):
@@ -282,24 +283,24 @@ def test_descriptors_do_not_leak(loop):
                     await supervisor.start(["cat"], cwd="/no/such/directory")
             assert open_descriptors() == before
 
-    run(loop, asyncio.sleep(0))  # the first loop of a kind opens what it keeps for all that follow
+    run(loop, asyncio.sleep(0))  # the first loop of each kind opens descriptors that later loops share
     before = open_descriptors()
     run(loop, main())
     assert open_descriptors() == before
 
 
-async def test_a_child_that_ends_by_itself_with_its_stdio_taken_holds_no_descriptor():
+async def test_child_that_exits_after_its_stdio_was_claimed_holds_no_descriptor():
     async with Supervisor() as supervisor:
         await (await supervisor.start(["cat"])).stop()
         before = open_descriptors()
         child = await supervisor.start(["cat"])
-        for descriptor in child.take_stdio():
+        for descriptor in child.claim_stdio():
             os.close(descriptor)
         await until(lambda: open_descriptors() == before)
         assert child.exit == ProcessExit(code=0)
 
 
-async def test_no_more_descriptors_is_an_error_in_words():
+async def test_running_out_of_descriptors_is_reported():
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with Supervisor() as supervisor:
         await supervisor.start(["cat"])
@@ -315,7 +316,7 @@ async def test_no_more_descriptors_is_an_error_in_words():
         assert open_descriptors() == before
 
 
-async def test_a_cancelled_start_leaves_nobody_and_no_descriptor():
+async def test_cancelled_start_leaves_no_process_or_descriptor():
     async with Supervisor() as supervisor:
         await (await supervisor.start(["cat"])).stop()
         (fork_server,) = children_of(os.getpid())
@@ -332,7 +333,7 @@ async def test_a_cancelled_start_leaves_nobody_and_no_descriptor():
         assert open_descriptors() == before
 
 
-async def test_the_fork_server_gets_none_of_our_environment_and_nothing_secret_in_its_arguments(monkeypatch):
+async def test_fork_server_receives_no_secrets(monkeypatch):
     monkeypatch.setenv("CANARY", "secret")
     async with Supervisor() as supervisor:
         await supervisor.start(["cat"], env={"KEY": "secret"})
@@ -343,7 +344,7 @@ async def test_the_fork_server_gets_none_of_our_environment_and_nothing_secret_i
                     assert b"secret" not in file.read()
 
 
-async def test_the_embedding_python_is_found_without_its_site(monkeypatch):
+async def test_same_python_starts_with_a_broken_pythonpath(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/no/such/place")
     monkeypatch.setenv("PYTHONSTARTUP", "/no/such/file")
     assert await output([sys.executable, "-I", "-c", "print(1)"]) == b"1\n"

@@ -1,4 +1,4 @@
-"""Stopping a child: gently first, and all that came of it."""
+"""Stopping a child and all processes that it started."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ time.sleep(300)
 """
 
 
-async def test_a_child_that_heeds_the_end_of_its_stdin_gets_no_signal():
+async def test_child_that_ends_with_its_stdin_receives_no_signal():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import sys; sys.stdin.read(); sys.exit(6)"))
         assert child.exit is None
@@ -27,14 +27,14 @@ async def test_a_child_that_heeds_the_end_of_its_stdin_gets_no_signal():
         assert child.exit == ProcessExit(code=6)
 
 
-async def test_a_child_that_reads_no_stdin_gets_sigterm():
+async def test_child_that_ignores_stdin_receives_sigterm():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(ON_TERM))
         assert await asyncio.to_thread(os.read, child.stdout, 6) == b"ready\n"
         assert await child.stop(grace_s=0.05) == ProcessExit(code=5)
 
 
-async def test_a_child_that_ignores_sigterm_gets_sigkill():
+async def test_child_that_ignores_sigterm_receives_sigkill():
     code = ON_TERM.replace("lambda *_: os._exit(5)", "signal.SIG_IGN")
     async with Supervisor() as supervisor:
         child = await supervisor.start(python(code))
@@ -42,7 +42,7 @@ async def test_a_child_that_ignores_sigterm_gets_sigkill():
         assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGKILL)
 
 
-async def test_a_stopped_process_is_killed_too():
+async def test_suspended_child_is_killed():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["sleep", "300"])
         os.kill(child.pid, signal.SIGSTOP)
@@ -50,7 +50,7 @@ async def test_a_stopped_process_is_killed_too():
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_whole_nasty_tree_goes_with_its_child(tmp_path, loop):
+def test_stop_ends_the_whole_process_tree(tmp_path, loop):
     async def main():
         async with Supervisor() as supervisor:
             child = await supervisor.start([*TREE, str(tmp_path / "pids")])
@@ -61,7 +61,7 @@ def test_a_whole_nasty_tree_goes_with_its_child(tmp_path, loop):
     run(loop, main())
 
 
-async def test_what_a_child_leaves_behind_goes_when_it_is_stopped(tmp_path):
+async def test_stop_ends_processes_that_outlive_their_child(tmp_path):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*TREE, str(tmp_path / "pids"), "leave"])
         left = await announced(tmp_path / "pids", 4)
@@ -71,17 +71,17 @@ async def test_what_a_child_leaves_behind_goes_when_it_is_stopped(tmp_path):
         assert not any(map(alive, left))
 
 
-async def test_what_a_child_leaves_behind_goes_when_the_supervisor_closes(tmp_path):
+async def test_closing_the_supervisor_ends_processes_that_outlive_their_child(tmp_path):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*TREE, str(tmp_path / "pids"), "leave"])
         left = await announced(tmp_path / "pids", 4)
-        for descriptor in child.take_stdio():
+        for descriptor in child.claim_stdio():
             os.close(descriptor)
         assert await child.wait() == ProcessExit(code=7)
     assert not any(map(alive, left))
 
 
-async def test_leftovers_that_heed_sigterm_are_let_to_clean_up(tmp_path):
+async def test_remaining_processes_may_clean_up_after_sigterm(tmp_path):
     done = tmp_path / "done"
     code = ON_TERM.replace("os._exit(5)", f"(open({str(done)!r}, 'w').close(), os._exit(0))")
     code = f"import os\nif os.fork(): os._exit(0)\nos.setsid()\n{code}"
@@ -92,7 +92,7 @@ async def test_leftovers_that_heed_sigterm_are_let_to_clean_up(tmp_path):
     assert done.exists()
 
 
-async def test_stopping_one_child_leaves_the_others_alone(tmp_path):
+async def test_stopping_one_child_does_not_affect_others(tmp_path):
     async with Supervisor() as supervisor:
         one = await supervisor.start([*TREE, str(tmp_path / "one")])
         other = await supervisor.start([*TREE, str(tmp_path / "other")])
@@ -116,7 +116,7 @@ async def test_kill_ends_the_whole_tree_at_once(tmp_path):
         child.kill()
 
 
-async def test_a_family_that_forks_without_end_is_killed_to_the_last(tmp_path):
+async def test_endlessly_forking_processes_are_all_killed(tmp_path):
     file = tmp_path / "pids"
     code = f"""
 import os, time
@@ -137,7 +137,7 @@ while True:
         assert not any(map(alive, pids))
 
 
-async def test_stopping_twice_and_at_the_same_time_is_one_stop():
+async def test_concurrent_stops_are_one_stop():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["cat"])
         assert await asyncio.gather(*(child.stop() for _ in range(10))) == [ProcessExit(code=0)] * 10
@@ -146,13 +146,13 @@ async def test_stopping_twice_and_at_the_same_time_is_one_stop():
 
 
 async def test_children_are_stopped_in_parallel_when_the_supervisor_closes(tmp_path):
-    """One after the other these would take eighty seconds, more than a test may."""
+    """One after another, these stops would take 80 seconds, more than the time limit of a test."""
     async with Supervisor() as supervisor:
         children = await asyncio.gather(*(supervisor.start(["sleep", "300"]) for _ in range(40)))
     assert [child.exit for child in children] == [ProcessExit(signal=signal.SIGTERM)] * 40
 
 
-async def test_a_cancelled_stop_goes_on(tmp_path):
+async def test_cancelled_stop_continues(tmp_path):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*TREE, str(tmp_path / "pids")])
         pids = await announced(tmp_path / "pids")
@@ -165,7 +165,7 @@ async def test_a_cancelled_stop_goes_on(tmp_path):
         assert await child.wait() == ProcessExit(signal=signal.SIGKILL)
 
 
-async def test_a_supervisor_cancelled_while_it_closes_still_ends_everybody(tmp_path):
+async def test_supervisor_cancelled_while_closing_still_ends_every_child(tmp_path):
     async def main():
         async with Supervisor() as supervisor:
             child = await supervisor.start([*TREE, str(tmp_path / "pids")])
@@ -187,7 +187,7 @@ async def test_a_supervisor_cancelled_while_it_closes_still_ends_everybody(tmp_p
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop):
+def test_no_child_survives_if_the_loop_ends_during_a_stop(tmp_path, loop):
     async def main():
         supervisor = await Supervisor().__aenter__()
         child = await supervisor.start([*TREE, str(tmp_path / "pids")])
@@ -204,26 +204,26 @@ def test_nobody_stays_when_the_loop_ends_in_the_middle_of_a_stop(tmp_path, loop)
     asyncio.run(supervisors.pop().__aexit__(None, None, None))
 
 
-async def test_the_stdin_of_a_child_is_left_to_whoever_took_it():
+async def test_stop_does_not_close_claimed_stdio():
     async with Supervisor() as supervisor:
         child = await supervisor.start(["cat"])
-        stdout, stdin = child.take_stdio()
+        stdout, stdin = child.claim_stdio()
         assert (child.stdin, child.stdout) == (-1, -1)
-        with pytest.raises(RuntimeError, match="taken"):
-            child.take_stdio()
+        with pytest.raises(RuntimeError, match="already in use"):
+            child.claim_stdio()
         os.write(stdin, b"still here")
         os.close(stdin)
         assert await child.stop() == ProcessExit(code=0)
         assert await read_all(stdout) == b"still here"
 
 
-async def test_a_child_that_floods_a_stdout_nobody_reads_can_be_stopped():
+async def test_child_that_floods_an_unread_stdout_can_be_stopped():
     async with Supervisor() as supervisor:
         child = await supervisor.start(python("import os\nwhile True: os.write(1, bytes(65536))"))
         assert await child.stop(**SHORT) == ProcessExit(signal=signal.SIGTERM)
 
 
-async def test_no_zombie_stays_while_the_child_lives():
+async def test_orphaned_processes_are_reaped_while_the_child_runs():
     code = "import os, sys\nfor _ in range(20): os.fork() or (os.fork() and os._exit(0)) or os._exit(0)\n"
     code += "print('ready', flush=True); sys.stdin.read()"
     async with Supervisor() as supervisor:

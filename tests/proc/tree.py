@@ -1,11 +1,11 @@
-"""A nasty family: each member ignores SIGTERM and the end of its stdin, and appends its pid to the file named.
+"""A stubborn process tree. Each process ignores SIGTERM and the end of its stdin, and appends its pid to FILE.
 
-    the program ── a child in its group
-                └─ (gone) ── a daemon: forked twice, own session, empty environment, no stdio of its parents
-                                └── a child of the daemon in a session of its own
-                └─ (gone) ── an orphan in the group of the program
+    the program ── a child in its process group
+                └─ (gone) ── a daemon: forked twice, new session, empty environment, no inherited stdio
+                                └── a child of the daemon in another session
+                └─ (gone) ── an orphan in the process group of the program
 
-With `leave` the program itself announces the others and exits with code 7.
+With `leave`, the program itself does not announce its pid and exits with code 7.
 """
 
 import os
@@ -15,7 +15,7 @@ import time
 
 FILE = sys.argv[1]
 LEAVE = sys.argv[2:] == ["leave"]
-LIFETIME_S = 300  # should a test fail, nobody stays for ever
+LIFETIME_S = 300  # bounds the processes that a failed test leaves
 
 
 def announce() -> None:
@@ -31,7 +31,7 @@ def live() -> None:
 
 
 def detach() -> None:
-    """Be a daemon by the book, and forget where we come from."""
+    """Become a daemon and drop every trace of the parent."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):

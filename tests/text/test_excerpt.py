@@ -1,4 +1,4 @@
-"""Texts that are too long are cut where a reader sees it."""
+"""Long texts are shortened visibly."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dragoman.text.excerpt import quote, shorten, shorten_middle
 
 
 @pytest.mark.parametrize(("text", "shown"), [("", ""), ("abcde", "abcde"), ("abcdef", "abcd…")])
-def test_a_text_is_cut_to_its_limit_and_ends_in_an_ellipsis(text, shown):
+def test_long_text_is_shortened_with_an_ellipsis(text, shown):
     assert shorten(text, 5) == shown
 
 
@@ -17,11 +17,11 @@ def test_both_ends_are_kept_around_a_mark():
     assert shorten_middle("0123456789xyz", 11, "[…]", beginning=0.25) == "01[…]789xyz"
 
 
-def test_a_mark_that_is_longer_than_the_limit_stands_alone():
+def test_mark_longer_than_the_limit_is_all_that_remains():
     assert shorten_middle("0123456789", 2, "[…]") == "[…]"
 
 
-def test_a_quotation_is_one_visible_line_and_cannot_end_early():
+def test_quotation_is_one_visible_line_that_cannot_end_early():
     assert quote('a "b"\nc', 20) == "\"a 'b' c\""
     assert quote("a`b\u202e", 20, "`") == "`a'b\\u202e`"
     assert quote("abcdef", 4) == '"abc…"'

@@ -1,9 +1,8 @@
-import pytest
-
 from dragoman.text.title import MAX_TITLE_CHARS, make_title
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prompt", "title"),
     [
         ("Tidy the\n\tnotes ", "Tidy the notes"),
@@ -21,10 +20,10 @@ from dragoman.text.title import MAX_TITLE_CHARS, make_title
         ("a\u202eb", r"a\u202eb"),
     ],
 )
-def test_a_title_is_one_line_without_what_looks_like_a_secret(prompt, title):
+def test_title_is_one_line_without_secrets(prompt, title):
     assert make_title(prompt) == title
 
 
-def test_a_title_is_short_and_says_that_it_was_cut():
+def test_long_title_ends_in_an_ellipsis():
     assert make_title("word " * 1_000_000) == f"{'word ' * 15}word…"
     assert len(make_title("x" * 5_000)) == MAX_TITLE_CHARS

@@ -1,4 +1,4 @@
-"""A handler that records its messages, and peers to try it on."""
+"""A handler that records its messages, and connected peers to test it with."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from tests.wire.raw_end import raw_end
 
 
 class Recorder:
-    """A handler that knows a few methods and writes down the notifications."""
+    """A handler that knows a few methods and records the notifications."""
 
     def __init__(self):
         self.seen = []
@@ -30,11 +30,11 @@ class Recorder:
                     self.cancelled.append(request.id)
                     raise
                 return "waited"
-            case "ends-itself":
+            case "answers-cancel":
                 stop = asyncio.Event()
                 request.on_cancel = stop.set
                 await stop.wait()
-                return "ended by itself"
+                return "answered the cancel"
             case "catches":
                 try:
                     await self.gate.wait()
@@ -80,5 +80,5 @@ async def two_peers(one=None, other=None):
 async def catch(call):
     try:
         return await call
-    except Exception as error:  # noqa: BLE001 -- whatever it raised is what the test looks at
+    except Exception as error:  # noqa: BLE001 -- the test inspects the exception
         return error

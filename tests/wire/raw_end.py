@@ -1,4 +1,4 @@
-"""The far end of a transport, in bytes: it can send lines that no well-behaved peer would send."""
+"""The far end of a transport as raw bytes, which can send lines that no well-behaved peer would send."""
 
 import asyncio
 import json

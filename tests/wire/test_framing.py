@@ -14,11 +14,11 @@ def feed_all(splitter, pieces):
     return lines + splitter.finish()
 
 
-def test_lines_come_out_without_their_newlines():
+def test_lines_are_returned_without_newlines():
     assert LineSplitter().feed(b"one\ntwo\n") == [b"one", b"two"]
 
 
-def test_a_line_may_come_in_many_pieces():
+def test_line_may_arrive_in_many_pieces():
     splitter = LineSplitter()
     assert splitter.feed(b"o") == []
     assert splitter.feed(b"n") == []
@@ -30,19 +30,19 @@ def test_blank_lines_are_dropped():
     assert LineSplitter().feed(b"\n \n\r\none\n\n") == [b"one"]
 
 
-def test_what_has_no_newline_at_the_end_comes_out_at_the_end():
+def test_last_line_without_a_newline_is_returned_by_finish():
     splitter = LineSplitter()
     assert splitter.feed(b"torn") == []
     assert splitter.finish() == [b"torn"]
     assert splitter.finish() == []
 
 
-def test_a_line_over_the_limit_is_replaced_and_the_next_one_is_whole():
+def test_oversized_line_is_replaced_and_the_next_one_is_whole():
     splitter = LineSplitter(max_bytes=4)
     assert splitter.feed(b"12345\nabcd\n") == [Oversized(4, b"12345", b"12345"), b"abcd"]
 
 
-def test_a_line_over_the_limit_is_reported_once_and_when_it_ends():
+def test_oversized_line_is_reported_once_when_it_ends():
     splitter = LineSplitter(max_bytes=4)
     assert splitter.feed(b"123") == []
     assert splitter.feed(b"45") == []
@@ -50,15 +50,15 @@ def test_a_line_over_the_limit_is_reported_once_and_when_it_ends():
     assert splitter.feed(b"1\nok\n") == [Oversized(4, b"12345678901", b"12345678901"), b"ok"]
 
 
-def test_the_two_ends_of_a_line_over_the_limit_are_kept():
+def test_both_ends_of_an_oversized_line_are_kept():
     line = bytes(range(14, 254)) * 100
     for size in (1, 100, 5_000, len(line)):
         pieces = [line[at : at + size] for at in range(0, len(line), size)]
-        [told] = feed_all(LineSplitter(max_bytes=10_000), [*pieces, b"\n"])
-        assert told == Oversized(10_000, line[:EDGE_BYTES], line[-EDGE_BYTES:])
+        [report] = feed_all(LineSplitter(max_bytes=10_000), [*pieces, b"\n"])
+        assert report == Oversized(10_000, line[:EDGE_BYTES], line[-EDGE_BYTES:])
 
 
-def test_a_line_that_does_not_end_is_reported_all_the_same():
+def test_line_that_never_ends_is_still_reported():
     splitter = LineSplitter(max_bytes=1_000)
     lines = []
     for _ in range(2 * GIVE_UP_FACTOR):
@@ -67,13 +67,13 @@ def test_a_line_that_does_not_end_is_reported_all_the_same():
     assert splitter.feed(b"\nok\n") == [b"ok"]
 
 
-def test_a_line_of_exactly_the_limit_passes():
+def test_line_of_exactly_the_limit_passes():
     splitter = LineSplitter(max_bytes=4)
     assert splitter.feed(b"12") == []
     assert splitter.feed(b"34\n") == [b"1234"]
 
 
-def test_an_oversized_line_that_the_stream_ends_in_stays_one_report():
+def test_unfinished_oversized_line_is_reported_once():
     splitter = LineSplitter(max_bytes=4)
     assert feed_all(splitter, [b"123456", b"7"]) == [Oversized(4, b"1234567", b"1234567")]
 
@@ -90,7 +90,7 @@ def test_memory_stays_bounded_while_a_long_line_is_skipped():
 
 
 @given(st.lists(st.binary(max_size=20)), st.data())
-def test_where_the_stream_is_cut_does_not_matter(lines, data):
+def test_lines_do_not_depend_on_how_the_stream_is_split(lines, data):
     stream = b"\n".join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
@@ -105,7 +105,7 @@ def test_where_the_stream_is_cut_does_not_matter(lines, data):
 
 
 def lines_of(blocks):
-    """Give the lines of blocks, and the reports of lines that are too long, in order."""
+    """Yield the lines of blocks and the reports of oversized lines, in order."""
     for block in blocks:
         if isinstance(block, Oversized):
             yield block
@@ -115,14 +115,14 @@ def lines_of(blocks):
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), max_size=8), st.integers(4, 40))
-def test_blocks_have_the_lines_that_would_come_one_by_one(pieces, limit):
+def test_blocks_contain_the_same_lines_as_single_lines(pieces, limit):
     one_by_one, in_blocks = LineSplitter(limit), BlockSplitter(limit)
     for piece in pieces:
         assert list(lines_of(in_blocks.feed(piece))) == one_by_one.feed(piece)
     assert list(lines_of(in_blocks.finish())) == one_by_one.finish()
 
 
-def test_whole_lines_of_one_read_come_in_one_block():
+def test_whole_lines_of_one_read_form_one_block():
     splitter = BlockSplitter()
     assert splitter.feed(b"one\ntwo\nthr") == [b"one\ntwo\n"]
     assert splitter.feed(b"ee\nfour\n") == [b"three\nfour\n"]

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from dragoman.errors import ErrorCode, InvalidParams, MethodNotFound, RpcError
+from dragoman.errors import ErrorCode, InvalidParamsError, MethodNotFoundError, RpcError
 from dragoman.wire import MAX_NESTING, Malformed, Message, Oversized, error_object, parse
 from dragoman.wire.message import MAX_MESSAGE
+from tests.table import each_row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -22,7 +23,7 @@ def malformed(line: bytes) -> Malformed:
     return message
 
 
-def test_a_request_keeps_its_id_and_params_as_they_came():
+def test_request_keeps_the_bytes_of_its_id_and_params():
     message = parse(b'{"jsonrpc":"2.0","id":"a b","method":"m","params":{"x": [1,  2], "y":null}}')
     assert isinstance(message, Message)
     assert bytes(message.id) == b'"a b"'
@@ -43,7 +44,7 @@ def test_other_ids_are_refused_under_the_null_id(given_id):
     assert "id" in refusal.problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"hello",
@@ -60,16 +61,16 @@ def test_other_ids_are_refused_under_the_null_id(given_id):
         b"\x00\x01\x02",
     ],
 )
-def test_what_is_not_json_or_not_utf8_is_a_parse_error(line):
+def test_invalid_json_or_utf8_is_a_parse_error(line):
     assert malformed(line).code == ErrorCode.PARSE_ERROR
 
 
 @pytest.mark.parametrize("line", [b"1", b'"text"', b"null", b"true", b"[]", b'[{"jsonrpc":"2.0","id":1,"method":"m"}]'])
-def test_json_that_is_no_object_is_an_invalid_request(line):
+def test_json_that_is_not_an_object_is_an_invalid_request(line):
     assert malformed(line).code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_batch_is_refused_in_words():
+def test_batch_is_refused_with_a_reason():
     assert "batches" in malformed(b'[{"jsonrpc":"2.0","id":1,"method":"m"}]').problem
 
 
@@ -84,7 +85,7 @@ def test_a_batch_is_refused_in_words():
         (b'{"jsonrpc":"2.0","id":7,"method":null}', "method"),
     ],
 )
-def test_a_bad_envelope_is_answered_under_its_own_id(line, problem):
+def test_bad_envelope_is_answered_under_its_id(line, problem):
     refusal = malformed(line)
     assert (refusal.code, refusal.id, refusal.answerable) == (ErrorCode.INVALID_REQUEST, b"7", True)
     assert problem in refusal.problem
@@ -94,30 +95,30 @@ def test_a_bad_envelope_is_answered_under_its_own_id(line, problem):
     "line",
     [b'{"id":7,"result":{}}', b'{"jsonrpc":"2.0","result":1}', b'{"jsonrpc":"2.0","id":[],"error":{}}'],
 )
-def test_a_broken_response_is_never_answered(line):
+def test_malformed_response_is_never_answered(line):
     assert not malformed(line).answerable
 
 
-def test_a_result_of_null_is_a_result():
+def test_null_result_is_a_result():
     message = parse(b'{"jsonrpc":"2.0","id":1,"result":null}')
     assert isinstance(message, Message)
     assert bytes(message.result) == b"null"
 
 
-def test_an_error_of_null_beside_a_result_counts_as_none():
+def test_null_error_next_to_a_result_is_ignored():
     message = parse(b'{"jsonrpc":"2.0","id":1,"result":1,"error":null}')
     assert isinstance(message, Message)
     assert message.error is UNSET
 
 
-def test_the_last_of_two_equal_keys_counts():
+def test_last_of_duplicate_keys_counts():
     message = parse(b'{"jsonrpc":"2.0","method":"first","method":"second"}')
     assert isinstance(message, Message)
     assert message.method == "second"
 
 
 def nested(depth: int, before: bytes = b'"id":7,"method":"m","params":', after: bytes = b"") -> bytes:
-    """A message whose deepest value lies `depth` levels below the top."""
+    """Build a message whose deepest value is `depth` levels below the top."""
     return b'{"jsonrpc":"2.0",' + before + b"[" * (depth - 1) + b"]" * (depth - 1) + after + b"}"
 
 
@@ -128,41 +129,39 @@ def test_nesting_up_to_the_limit_passes():
 DEPTHS = [MAX_NESTING + 1, 1_000, 10_000, 1_000_000]
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize(
-    ("before", "after"), [(b'"id":"a","method":"m","params":', b""), (b'"method":"m","params":', b',"id":"a"')]
-)
-def test_deeper_nesting_is_refused_under_its_own_id(depth, before, after):
+@each_row("depth", DEPTHS)
+@each_row(("before", "after"), [(b'"id":"a","method":"m","params":', b""), (b'"method":"m","params":', b',"id":"a"')])
+def test_deeper_nesting_is_refused_under_its_id(depth, before, after):
     refusal = malformed(nested(depth, before, after))
     assert refusal.code == ErrorCode.INVALID_REQUEST
     assert "nested" in refusal.problem
     assert (refusal.id, refusal.answerable) == (b'"a"', True)
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize(("before", "after"), [(b'"id":3,"result":', b""), (b'"error":', b',"id":3')])
-def test_a_response_that_is_nested_deeper_names_its_call_and_gets_no_answer(depth, before, after):
+@each_row("depth", DEPTHS)
+@each_row(("before", "after"), [(b'"id":3,"result":', b""), (b'"error":', b',"id":3')])
+def test_response_nested_too_deeply_names_its_call_and_gets_no_answer(depth, before, after):
     refusal = malformed(nested(depth, before, after))
     assert (refusal.id, refusal.answerable) == (b"3", False)
 
 
 @pytest.mark.parametrize("depth", [10_000, 1_000_000])
-def test_a_notification_that_is_nested_deeper_gets_no_answer(depth):
+def test_notification_nested_too_deeply_gets_no_answer(depth):
     assert not malformed(nested(depth, b'"method":"m","params":')).answerable
 
 
-def test_many_brackets_side_by_side_or_in_strings_are_not_nesting():
+def test_brackets_side_by_side_or_in_strings_are_not_nesting():
     params = json.dumps({"flat": [[] for _ in range(1_000)], "text": "[" * 1_000 + '\\"' + "{" * 1_000})
     assert isinstance(parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params.encode()), Message)
 
 
 @pytest.mark.parametrize("branch", [b"[],", b"[[[]]],", b"[" * 60 + b"]" * 60 + b","])
-def test_nesting_hidden_behind_branches_is_found(branch):
+def test_nesting_after_closed_branches_is_found(branch):
     line = b'{"jsonrpc":"2.0","id":7,"method":"m","params":' + (b"[" + branch) * 300 + b"0" + b"]" * 300 + b"}"
     assert "nested" in malformed(line).problem
 
 
-def test_a_megabyte_of_quotes_in_a_string_without_end_is_no_work():
+def test_unterminated_string_with_a_megabyte_of_quotes_is_fast():
     assert malformed(b"[" * 201 + b'"' + b'\\"' * 500_000).code == ErrorCode.INVALID_REQUEST
 
 
@@ -172,7 +171,7 @@ def test_megabytes_of_allowed_nesting_pass():
     assert isinstance(parse(line), Message)
 
 
-def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
+def test_oversized_line_is_an_invalid_request_that_names_the_limit():
     refusal = parse(Oversized(1024))
     assert isinstance(refusal, Malformed)
     assert refusal.code == ErrorCode.INVALID_REQUEST
@@ -180,7 +179,7 @@ def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
     assert (refusal.id, refusal.answerable) == (b"null", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "id_", "answerable"),
     [
         (b'{"jsonrpc":"2.0","id":7,"method":"m","params":"%b"}', b"7", True),
@@ -194,7 +193,7 @@ def test_an_oversized_line_is_an_invalid_request_that_names_the_limit():
         (b"%b", b"null", True),
     ],
 )
-def test_an_oversized_message_is_refused_under_its_own_id(line, id_, answerable):
+def test_oversized_message_is_refused_under_its_id(line, id_, answerable):
     refusal = parse(Oversized.of(line % (b"x" * 10_000), 1_024))
     assert isinstance(refusal, Malformed)
     assert (refusal.id, refusal.answerable) == (id_, answerable)
@@ -203,10 +202,10 @@ def test_an_oversized_message_is_refused_under_its_own_id(line, id_, answerable)
 MODE = "there is no mode 'zzz'; expected one of ask, code, plan"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "message"),
     [
-        (InvalidParams("params.modeId", MODE, expected="ask, code, plan"), f"Invalid params: {MODE}"),
+        (InvalidParamsError("params.modeId", MODE, expected="ask, code, plan"), f"Invalid params: {MODE}"),
         (
             RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "no such file", "n": 1}),
             "Resource not found: no such file",
@@ -220,16 +219,16 @@ MODE = "there is no mode 'zzz'; expected one of ask, code, plan"
         (RpcError(ErrorCode.INTERNAL_ERROR, {"n": 1}), "Internal error"),
         (RpcError(ErrorCode.INTERNAL_ERROR, " \n"), "Internal error"),
         (RpcError(-31999, "odd"), "Error: odd"),
-        (MethodNotFound("session/fly"), "Method not found: session/fly"),
-        (MethodNotFound("a\x1b[31mb\u202ec"), r"Method not found: a\x1b[31mb\u202ec"),
+        (MethodNotFoundError("session/fly"), "Method not found: session/fly"),
+        (MethodNotFoundError("a\x1b[31mb\u202ec"), r"Method not found: a\x1b[31mb\u202ec"),
     ],
 )
-def test_the_message_of_an_error_is_the_phrase_and_the_sentence_in_one_safe_line(error, message):
+def test_error_message_is_phrase_and_sentence_on_one_safe_line(error, message):
     assert error_object(error).message == message
 
 
-def test_a_huge_value_does_not_make_a_huge_message():
-    error = InvalidParams("params.cwd", f"expected a path, got {'x' * 5_000_000}")
+def test_huge_value_does_not_make_the_message_huge():
+    error = InvalidParamsError("params.cwd", f"expected a path, got {'x' * 5_000_000}")
     message = error_object(error).message
     assert len(message) == MAX_MESSAGE
     assert message.startswith("Invalid params: expected a path, got xxx")
@@ -237,20 +236,20 @@ def test_a_huge_value_does_not_make_a_huge_message():
 
 
 @given(st.binary())
-def test_any_bytes_give_a_message_or_a_refusal(line):
+def test_any_bytes_parse_to_a_message_or_a_refusal(line):
     assert isinstance(parse(line), Message | Malformed)
 
 
 @given(JSON)
-def test_any_json_gives_a_message_or_a_refusal(value):
+def test_any_json_parses_to_a_message_or_a_refusal(value):
     assert isinstance(parse(json.dumps(value).encode()), Message | Malformed)
 
 
 @given(JSON, st.one_of(st.integers(), st.text(), st.none()))
-def test_any_request_passes_unharmed(params, request_id):
+def test_any_request_keeps_its_bytes(params, request_id):
     raw_params, raw_id = json.dumps(params).encode(), json.dumps(request_id).encode()
     message = parse(b'{"jsonrpc":"2.0","id":%b,"method":"m","params":%b}' % (raw_id, raw_params))
     if b"\\ud" in raw_params + raw_id:
-        return  # may hold a lone surrogate, which is refused: covered above
+        return  # it may contain a lone surrogate, which is refused
     assert isinstance(message, Message)
     assert (bytes(message.id), bytes(message.params)) == (raw_id, raw_params)

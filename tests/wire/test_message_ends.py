@@ -1,12 +1,13 @@
-"""What the ends of a message say of it."""
+"""The kind and ID that the two ends of a message reveal."""
 
 import pytest
 
 from dragoman.wire.framing import Oversized
 from dragoman.wire.message import MessageEnds, read_ends
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "seen"),
     [
         (b'{"jsonrpc":"2.0","id":7,"result":{"x":"%b"}}', MessageEnds("response", b"7")),
@@ -22,12 +23,12 @@ from dragoman.wire.message import MessageEnds, read_ends
         (b'["%b"]', MessageEnds("unknown")),
     ],
 )
-def test_the_ends_of_a_message_say_what_it_was(line, seen):
+def test_message_ends_reveal_kind_and_id(line, seen):
     dropped = Oversized.of(line % (b"x" * 10_000), 1_000)
     assert read_ends(dropped.head, dropped.tail) == seen
 
 
 @pytest.mark.parametrize("size", [0, 10, 4_090])
-def test_the_ends_of_a_message_may_overlap(size):
+def test_message_ends_may_overlap(size):
     line = b'{"id":7,"method":"m","params":"%b"}' % (b"x" * size)
     assert read_ends(line, line) == MessageEnds("request", b"7")

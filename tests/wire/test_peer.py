@@ -5,30 +5,31 @@ import pytest
 from msgspec import Raw
 from msgspec.json import decode
 
-from dragoman.errors import MESSAGES, ErrorCode, InvalidResult, RemoteError, RpcError, WouldDeadlock
+from dragoman.errors import MESSAGES, DeadlockError, ErrorCode, InvalidResultError, RemoteError, RpcError
 from dragoman.wire import MAX_IN_FLIGHT
 from dragoman.wire.peer import CRASHED
+from tests.table import each_row
 from tests.waiting import until
 from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 
 # ── requests and answers ────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("request_id", [0, 7, -1, "seven", "", "1", None, 1.5, 2**70])
-async def test_an_id_comes_back_as_it_was(request_id):
+@each_row("request_id", [0, 7, -1, "seven", "", "1", None, 1.5, 2**70])
+async def test_id_is_returned_unchanged(request_id):
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask({"id": request_id, "method": "echo", "params": {"a": 1}})
         assert answer == {"jsonrpc": "2.0", "id": request_id, "result": {"a": 1}}
         assert type(answer["id"]) is type(request_id)
 
 
-async def test_params_and_results_pass_unharmed():
+async def test_params_and_results_arrive_unchanged():
     params = {"unknown": None, "nested": {"x": [1, 2.5, "é\u2028"]}}
     async with two_peers() as (peer, _):
         assert decode(await peer.call("echo", params)) == params
 
 
-async def test_requests_run_side_by_side():
+async def test_requests_run_concurrently():
     async with peer_and_raw_end() as (_, end, handler):
         end.send({"id": 1, "method": "wait"})
         assert (await end.ask({"id": 2, "method": "echo", "params": {}}))["id"] == 2
@@ -36,7 +37,7 @@ async def test_requests_run_side_by_side():
         assert (await end.receive()) == {"jsonrpc": "2.0", "id": 1, "result": "waited"}
 
 
-async def test_a_refusal_is_sent_with_code_message_and_data():
+async def test_refusal_is_sent_with_code_message_and_data():
     async with two_peers() as (peer, _):
         with pytest.raises(RemoteError) as caught:
             await peer.call("refuse")
@@ -48,7 +49,7 @@ async def test_a_refusal_is_sent_with_code_message_and_data():
 
 
 @pytest.mark.parametrize("method", ["crash", "unencodable"])
-async def test_a_crash_of_a_handler_is_an_internal_error_without_its_details(method, caplog):
+async def test_handler_crash_is_an_internal_error_without_details(method, caplog):
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask({"id": 1, "method": method})
         assert answer["error"]["code"] == ErrorCode.INTERNAL_ERROR
@@ -58,7 +59,7 @@ async def test_a_crash_of_a_handler_is_an_internal_error_without_its_details(met
     assert any(record.exc_info for record in caplog.records)
 
 
-async def test_a_second_request_with_an_id_in_use_is_refused_and_the_first_goes_on():
+async def test_request_with_an_id_in_use_is_refused():
     async with peer_and_raw_end() as (_, end, handler):
         end.send({"id": 1, "method": "wait"})
         refusal = await end.ask({"id": 1, "method": "echo"})
@@ -67,7 +68,7 @@ async def test_a_second_request_with_an_id_in_use_is_refused_and_the_first_goes_
         assert (await end.receive())["result"] == "waited"
 
 
-async def test_more_requests_than_may_be_in_flight_are_refused_and_the_rest_answered():
+async def test_only_requests_over_the_concurrency_limit_are_refused():
     async with peer_and_raw_end() as (_, end, handler):
         for number in range(MAX_IN_FLIGHT + 3):
             end.send({"id": number, "method": "wait"})
@@ -79,10 +80,10 @@ async def test_more_requests_than_may_be_in_flight_are_refused_and_the_rest_answ
         assert answered == set(range(MAX_IN_FLIGHT))
 
 
-# ── whatever comes in ───────────────────────────────────────────────────────────────────────────────
+# ── malformed and unexpected lines ──────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "code"),
     [
         (b"not json", ErrorCode.PARSE_ERROR),
@@ -97,7 +98,7 @@ async def test_more_requests_than_may_be_in_flight_are_refused_and_the_rest_answ
         (b'{"jsonrpc":"2.0","params":' + b"[" * 5000 + b"]" * 5000 + b"}", ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_no_line_ends_the_connection(line, code):
+async def test_malformed_line_does_not_end_the_connection(line, code):
     async with peer_and_raw_end() as (_, end, _):
         answer = await end.ask(line)
         assert (answer["id"], answer["error"]["code"]) == (None, code)
@@ -105,7 +106,7 @@ async def test_no_line_ends_the_connection(line, code):
         assert (await end.ask({"id": 2, "method": "echo", "params": {}}))["result"] == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"",
@@ -119,18 +120,18 @@ async def test_no_line_ends_the_connection(line, code):
         b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":99}}',
     ],
 )
-async def test_what_needs_no_answer_gets_none(line):
+async def test_line_that_needs_no_answer_gets_none(line):
     async with peer_and_raw_end() as (_, end, _):
         assert (await end.ask(line + b'\n{"jsonrpc":"2.0","id":2,"method":"echo","params":{}}'))["id"] == 2
 
 
-async def test_an_answer_without_result_or_error_fails_the_call():
+async def test_malformed_response_fails_its_call():
     async with peer_and_raw_end() as (peer, end, _):
         async with asyncio.TaskGroup() as tasks:
             call = tasks.create_task(catch(peer.call("m")))
             request = await end.receive()
             end.send(b'{"id":%d,"result":{}}' % request["id"])
-        assert isinstance(call.result(), InvalidResult)
+        assert isinstance(call.result(), InvalidResultError)
 
 
 async def test_a_malformed_error_object_still_fails_the_call():
@@ -141,7 +142,7 @@ async def test_a_malformed_error_object_still_fails_the_call():
         assert isinstance(call.result(), RemoteError)
 
 
-async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_connection():
+async def test_requests_with_a_null_id_are_answered_and_end_with_the_connection():
     async with peer_and_raw_end() as (_, end, handler):
         for _ in range(3):
             end.send({"id": None, "method": "wait"})
@@ -155,7 +156,7 @@ async def test_requests_with_a_null_id_are_all_answered_and_none_outlives_the_co
 
 
 @pytest.mark.parametrize("data", [object(), {"deep": [object()]}, ["\ud800", object()]], ids=["object", "deep", "half"])
-async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(data):
+async def test_error_details_that_cannot_be_encoded_are_omitted(data):
     class Refuses(Recorder):
         async def request(self, request):
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, data)
@@ -166,7 +167,7 @@ async def test_an_error_whose_details_cannot_be_encoded_is_sent_without_them(dat
             assert (answer["id"], answer["error"]["code"]) == (request_id, ErrorCode.RESOURCE_NOT_FOUND)
 
 
-async def test_half_a_surrogate_pair_is_replaced_on_its_way_out():
+async def test_lone_surrogate_is_replaced_when_sent():
     class Answers(Recorder):
         async def request(self, request):
             return {"text": "\ud800", "raw": Raw(b'{"a":[1]}'), "none": None}
@@ -177,7 +178,7 @@ async def test_half_a_surrogate_pair_is_replaced_on_its_way_out():
 
 
 @pytest.mark.parametrize("method", ["slow", "quick"])
-async def test_a_notification_handler_that_meets_a_cancellation_stops_nothing_else(method):
+async def test_cancelled_notification_handler_does_not_stop_the_peer(method):
     class Cancelled(Recorder):
         def notification(self, method, params):
             if method == "slow":
@@ -195,7 +196,7 @@ async def test_a_notification_handler_that_meets_a_cancellation_stops_nothing_el
 # ── order ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_many_lines_at_once_keep_their_place_among_other_messages():
+async def test_block_of_lines_keeps_its_place_among_messages():
     many = b'{"jsonrpc":"2.0","method":"many"}\n' * 3_000
     async with peer_and_raw_end() as (peer, end, _):
         await peer.notify("before", {})
@@ -213,7 +214,7 @@ async def test_notifications_are_handled_in_order_even_when_some_are_slow():
         assert [params for _, params in handler.seen] == list(range(20))
 
 
-async def test_an_answer_comes_after_the_notifications_before_it_were_handled():
+async def test_response_is_delivered_after_earlier_notifications():
     async with peer_and_raw_end() as (peer, end, handler):
 
         async def answer():
@@ -228,14 +229,14 @@ async def test_an_answer_comes_after_the_notifications_before_it_were_handled():
             assert len(handler.seen) == 5
 
 
-async def test_a_request_starts_after_the_notifications_before_it():
+async def test_request_starts_after_earlier_notifications():
     async with peer_and_raw_end() as (_, end, handler):
         end.send({"method": "slow", "params": 1})
         await end.ask({"id": 1, "method": "echo"})
         assert handler.seen == [("slow", 1)]
 
 
-async def test_a_call_from_a_notification_handler_is_refused_instead_of_waiting_for_ever():
+async def test_call_from_a_notification_handler_raises_deadlock_error():
     raised = asyncio.Queue()
 
     class Calls(Recorder):
@@ -245,7 +246,7 @@ async def test_a_call_from_a_notification_handler_is_refused_instead_of_waiting_
         async def call_back(self):
             try:
                 await peer.call("echo")
-            except WouldDeadlock as error:
+            except DeadlockError as error:
                 raised.put_nowait(error)
 
     async with peer_and_raw_end(Calls()) as (peer, end, _):
@@ -272,7 +273,7 @@ async def test_a_task_started_by_a_notification_handler_may_call():
 # ── cancelling ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_cancelling_the_wait_cancels_the_request_at_the_other_side():
+async def test_cancelling_a_call_cancels_the_request_on_the_other_side():
     opposite_handler = Recorder()
     async with two_peers(None, opposite_handler) as (peer, _):
         call = asyncio.ensure_future(peer.call("wait"))
@@ -285,7 +286,7 @@ async def test_cancelling_the_wait_cancels_the_request_at_the_other_side():
 
 
 @pytest.mark.parametrize(("request_id", "other_id"), [(1, "1"), ("1", 1)])
-async def test_cancel_request_reaches_exactly_that_request(request_id, other_id):
+async def test_cancel_reaches_only_its_request(request_id, other_id):
     async with peer_and_raw_end() as (_, end, handler):
         end.send({"id": request_id, "method": "wait"})
         end.send({"id": other_id, "method": "wait"})
@@ -296,8 +297,8 @@ async def test_cancel_request_reaches_exactly_that_request(request_id, other_id)
         assert await end.receive() == {"jsonrpc": "2.0", "id": other_id, "result": "waited"}
 
 
-@pytest.mark.parametrize(("method", "result"), [("ends-itself", "ended by itself"), ("catches", "partial")])
-async def test_a_handler_may_answer_a_cancelled_request_itself(method, result):
+@pytest.mark.parametrize(("method", "result"), [("answers-cancel", "answered the cancel"), ("catches", "partial")])
+async def test_handler_may_answer_a_cancelled_request(method, result):
     async with peer_and_raw_end() as (_, end, _):
         end.send({"id": 1, "method": method})
         await end.ask({"id": 2, "method": "echo"})
@@ -305,7 +306,7 @@ async def test_a_handler_may_answer_a_cancelled_request_itself(method, result):
         assert answer == {"jsonrpc": "2.0", "id": 1, "result": result}
 
 
-async def test_a_cancel_reaches_no_later_request_with_the_same_id():
+async def test_cancel_does_not_reach_a_later_request_with_the_same_id():
     async with peer_and_raw_end() as (_, end, _):
         end.send(
             b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}\n'
@@ -325,7 +326,7 @@ async def test_a_late_answer_to_a_cancelled_call_is_ignored():
         assert (await end.ask({"id": 1, "method": "echo", "params": {}}))["result"] == {}
 
 
-async def test_a_notification_behind_a_request_finds_it_begun():
+async def test_request_has_started_before_the_next_notification():
     begun = []
 
     class Begins(Recorder):

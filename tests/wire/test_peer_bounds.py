@@ -6,8 +6,8 @@ import pytest
 from msgspec import Raw
 from msgspec.json import decode
 
-from dragoman.errors import ConnectionClosed, ErrorCode
-from dragoman.wire import Peer, memory_pair
+from dragoman.errors import ConnectionClosedError, ErrorCode, MessageTooLongError, RemoteError
+from dragoman.wire import MAX_LINE_BYTES, Peer, memory_pair
 from tests.wire.peers import Recorder, catch, peer_and_raw_end, two_peers
 from tests.wire.raw_end import raw_end
 
@@ -15,7 +15,7 @@ from tests.wire.raw_end import raw_end
 
 
 @pytest.mark.parametrize("yields", [False, True])
-async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on(yields):
+async def test_sender_waits_for_a_slow_reader_while_others_continue(yields):
     async with peer_and_raw_end() as (peer, end, _), two_peers() as (other, _):
         end.transport.pause_reading()
         sent = 0
@@ -37,7 +37,21 @@ async def test_a_sender_waits_for_a_peer_that_does_not_read_and_others_go_on(yie
         assert sent == 10_000
 
 
-async def test_a_slow_notification_handler_stops_the_sender_at_a_bounded_backlog():
+async def test_message_over_the_limit_is_not_sent():
+    class Grows(Recorder):
+        async def request(self, request):
+            return "x" * MAX_LINE_BYTES if request.method == "grow" else request.params
+
+    async with two_peers(None, Grows()) as (peer, _):
+        for failing in (peer.call("echo", "x" * MAX_LINE_BYTES), peer.notify("n", "x" * MAX_LINE_BYTES)):
+            assert isinstance(await catch(failing), MessageTooLongError)
+        error = await catch(peer.call("grow"))
+        assert isinstance(error, RemoteError)
+        assert "the limit is 67108864 bytes" in error.message
+        assert decode(await peer.call("echo", 1)) == 1
+
+
+async def test_slow_notification_handler_stops_the_sender():
     class Stuck(Recorder):
         def notification(self, method, params):
             return self.wait()
@@ -66,7 +80,7 @@ async def test_a_slow_notification_handler_stops_the_sender_at_a_bounded_backlog
         assert len(handler.seen) == 10_000
 
 
-async def test_a_peer_that_provokes_refusals_and_does_not_read_is_not_read_either():
+async def test_reading_stops_if_the_peer_does_not_read_its_refusals():
     near, far = memory_pair()
     async with raw_end(far) as end, Peer(near, Recorder()):
         end.transport.pause_reading()
@@ -81,19 +95,19 @@ async def test_a_peer_that_provokes_refusals_and_does_not_read_is_not_read_eithe
 # ── ending ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_every_pending_call_fails_when_the_other_side_goes():
+async def test_every_open_call_fails_when_the_other_side_ends():
     async with peer_and_raw_end() as (peer, end, _):
         calls = [asyncio.ensure_future(catch(peer.call("m"))) for _ in range(10)]
         await end.receive()
         await end.transport.close()
         async with asyncio.timeout(30):
             results = await asyncio.gather(*calls)
-        assert all(isinstance(result, ConnectionClosed) for result in results)
-        with pytest.raises(ConnectionClosed):
+        assert all(isinstance(result, ConnectionClosedError) for result in results)
+        with pytest.raises(ConnectionClosedError):
             await peer.call("m")
 
 
-async def test_a_sender_that_waits_is_let_go_when_we_close():
+async def test_waiting_sender_is_released_when_we_close():
     async with peer_and_raw_end() as (peer, end, _):
         end.transport.pause_reading()
 
@@ -104,10 +118,10 @@ async def test_a_sender_that_waits_is_let_go_when_we_close():
         flooding = asyncio.ensure_future(catch(flood()))
         for _ in range(50):
             await asyncio.sleep(0)
-    assert isinstance(await asyncio.wait_for(flooding, 30), ConnectionClosed)
+    assert isinstance(await asyncio.wait_for(flooding, 30), ConnectionClosedError)
 
 
-async def test_an_answer_that_came_before_the_end_is_delivered():
+async def test_response_before_the_end_is_delivered():
     async with peer_and_raw_end() as (peer, end, _):
         call = asyncio.ensure_future(peer.call("m"))
         request = await end.receive()
@@ -124,7 +138,7 @@ async def test_closing_fails_calls_and_cancels_handlers():
         await end.ask({"id": 2, "method": "echo"})
         call = asyncio.ensure_future(catch(peer.call("m")))
         await end.receive()
-    assert isinstance(await call, ConnectionClosed)
+    assert isinstance(await call, ConnectionClosedError)
     assert handler.cancelled == [b"1"]
 
 
@@ -137,7 +151,7 @@ async def raw_end_and_peer(handler):
         await asyncio.wait_for(end.ended.wait(), 30)
 
 
-async def test_requests_that_came_before_the_end_are_answered():
+async def test_requests_before_the_end_are_answered():
     async with peer_and_raw_end() as (peer, end, _):
         end.send({"id": 1, "method": "echo", "params": {}})
         peer.input_ended(was_file=False)
@@ -145,7 +159,7 @@ async def test_requests_that_came_before_the_end_are_answered():
         assert (await end.receive())["id"] == 1
 
 
-async def test_a_wait_that_is_cancelled_from_outside_ends_the_peer_cleanly(caplog):
+async def test_cancelled_wait_ends_the_peer_cleanly(caplog):
     caplog.set_level(logging.ERROR)
     async with asyncio.timeout(30):
         with pytest.raises(TimeoutError):
@@ -154,13 +168,13 @@ async def test_a_wait_that_is_cancelled_from_outside_ends_the_peer_cleanly(caplo
     assert not caplog.records
 
 
-async def test_raw_params_are_sent_as_they_are():
+async def test_raw_params_are_sent_unchanged():
     async with peer_and_raw_end() as (peer, end, _):
         await peer.notify("n", Raw(b'{"a":  null}'))
         assert await end.lines.get() == b'{"jsonrpc":"2.0","method":"n","params":{"a":  null}}'
 
 
-async def test_what_cannot_be_encoded_raises_and_leaves_nothing_half_sent():
+async def test_params_that_cannot_be_encoded_raise_and_send_nothing():
     async with peer_and_raw_end() as (peer, end, _):
         with pytest.raises(TypeError):
             await peer.notify("n", {"a": 1, "b": object()})

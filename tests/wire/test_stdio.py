@@ -7,13 +7,14 @@ import sys
 import pytest
 import uvloop
 
-from dragoman.errors import ConnectionClosed, ProcessDied
+from dragoman.errors import ConnectionClosedError, ProcessDiedError
+from dragoman.proc import Supervisor
 from dragoman.wire import LineSplitter, Peer, StdioTransport
 from dragoman.wire.stdio import READ_BYTES
 
 ECHO = """
 import asyncio, sys
-from dragoman.wire import Peer, StdioTransport, take_stdio
+from dragoman.wire import Peer, StdioTransport, claim_stdio
 
 class Echo:
     async def request(self, request):
@@ -25,7 +26,7 @@ class Echo:
         return None
 
 async def main():
-    fds = take_stdio()
+    fds = claim_stdio()
     print("stdin is empty:", repr(sys.stdin.read()), file=sys.stderr)
     async with Peer(StdioTransport(*fds), Echo()) as peer:
         await peer.wait_ended()
@@ -49,7 +50,7 @@ def run_echo(**streams):
     return subprocess.run([sys.executable, "-c", ECHO], stderr=subprocess.PIPE, timeout=30, check=True, **streams)
 
 
-def test_stray_prints_of_us_and_our_children_reach_stderr_and_not_the_stream():
+def test_stray_prints_reach_stderr_and_not_the_protocol():
     done = run_echo(input=REQUEST, stdout=subprocess.PIPE)
     assert json.loads(done.stdout) == ANSWER
     assert b"stray print" in done.stderr
@@ -81,7 +82,7 @@ def test_stdin_from_dev_null_ends_at_once():
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request):
-    """Runs a coroutine on each of the loops that we support."""
+    """Run a coroutine on each of the supported event loops."""
     factory = asyncio.new_event_loop if request.param == "asyncio" else uvloop.new_event_loop
 
     def run_on(coroutine):
@@ -106,7 +107,7 @@ def test_two_peers_talk_over_pipes(run):
     assert len(run(talk())) > 1_000_000
 
 
-def test_a_sender_waits_while_the_pipe_is_full_and_all_arrives(run):
+def test_sender_waits_while_the_pipe_is_full(run):
     received = []
 
     class Counts(Nothing):
@@ -134,13 +135,13 @@ def test_a_sender_waits_while_the_pipe_is_full_and_all_arrives(run):
     assert len(received) == 2_000
 
 
-def test_a_peer_that_closes_its_end_fails_calls_at_once(run):
+def test_calls_fail_at_once_when_the_peer_closes(run):
     async def call():
         near, (far_read, far_write) = pipes()
         async with Peer(StdioTransport(*near), Nothing()) as peer:
             os.close(far_write)
             try:
-                with pytest.raises(ConnectionClosed):
+                with pytest.raises(ConnectionClosedError):
                     await peer.call("m")
             finally:
                 os.close(far_read)
@@ -155,14 +156,14 @@ def test_a_peer_that_no_longer_reads_ends_the_connection(run):
             os.close(far_read)
             await peer.notify("n")
             await peer.wait_ended()
-            with pytest.raises(ConnectionClosed):
+            with pytest.raises(ConnectionClosedError):
                 await peer.notify("n")
         os.close(far_write)
 
     run(write())
 
 
-def test_closing_does_not_wait_for_ever_for_a_peer_that_does_not_read(run, monkeypatch):
+def test_closing_is_bounded_if_the_peer_does_not_read(run, monkeypatch):
     monkeypatch.setattr("dragoman.wire.stdio.CLOSE_TIMEOUT_S", 0.01)
 
     async def write():
@@ -176,23 +177,50 @@ def test_closing_does_not_wait_for_ever_for_a_peer_that_does_not_read(run, monke
     run(write())
 
 
-def test_the_reason_of_the_end_is_the_one_that_was_asked_for(run):
-    async def explain():
-        return ProcessDied("agent", exit_code=3, stderr_tail="boom")
-
+@pytest.mark.parametrize("held", ["", "sleep 600 &"])
+def test_a_call_fails_with_the_exit_of_the_child(run, held):
     async def call():
-        near, far = pipes()
-        async with Peer(StdioTransport(*near, explain_end=explain), Nothing()) as peer:
-            for fd in far:
-                os.close(fd)
-            with pytest.raises(ProcessDied, match="exited with code 3") as caught:
-                await peer.call("m")
-            assert caught.value.stderr_tail == "boom"
+        async with Supervisor() as supervisor:
+            child = await supervisor.start(["sh", "-c", f"{held} echo boom >&2; exit 3"])
+            async with Peer(StdioTransport.for_child(child), Nothing()) as peer:
+                with pytest.raises(ProcessDiedError, match="exited with code 3") as caught:
+                    await peer.call("m")
+                assert caught.value.stderr_tail == "boom\n"
 
     run(call())
 
 
-def test_a_line_that_the_peer_died_in_the_middle_of_is_no_message(run):
+def test_paused_reader_receives_everything_a_dead_child_wrote(run, monkeypatch):
+    monkeypatch.setattr("dragoman.wire.stdio.EXIT_DRAIN_S", 0)
+    received = []
+    ended = []
+
+    class Slow:
+        def lines_received(self, lines):
+            received.extend(lines)
+            transport.pause_reading()
+
+        def input_ended(self, *, was_file):
+            ended.append(was_file)
+
+    async def read():
+        nonlocal transport
+        async with Supervisor() as supervisor, asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+            child = await supervisor.start(["sh", "-c", "seq 20000; sleep 600 & exit 3"])
+            transport = StdioTransport.for_child(child)
+            transport.start(Slow(), tasks)
+            await child.wait()
+            while not ended:
+                await asyncio.sleep(0)
+                transport.resume_reading()
+            await transport.close()
+
+    transport = None
+    run(read())
+    assert received == [b"%d" % number for number in range(1, 20_001)]
+
+
+def test_torn_last_line_is_not_a_message(run):
     handled = []
 
     class Notes(Nothing):
@@ -211,7 +239,7 @@ def test_a_line_that_the_peer_died_in_the_middle_of_is_no_message(run):
     assert handled == ["whole"]
 
 
-def test_descriptors_get_their_blocking_mode_back_and_are_closed(run):
+def test_blocking_mode_of_descriptors_is_restored_before_they_close(run):
     async def use():
         near, far = pipes()
         kept = [os.dup(fd) for fd in near]
@@ -227,7 +255,7 @@ def test_descriptors_get_their_blocking_mode_back_and_are_closed(run):
     run(use())
 
 
-def test_an_over_long_line_is_refused_and_the_next_answered(run):
+def test_oversized_line_is_refused_and_the_next_answered(run):
     async def talk():
         near, (far_read, far_write) = pipes()
         async with Peer(StdioTransport(*near, splitter=LineSplitter(1_000)), Nothing()):

@@ -7,9 +7,10 @@ from msgspec.json import decode
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.wire import Peer
-from dragoman.wire.websocket import MAX_FRAME_BYTES, WebSocketTransport
+from dragoman.wire.framing import MAX_FRAME_BYTES
+from dragoman.wire.websocket import WebSocketTransport
 from tests.waiting import until
 
 
@@ -45,12 +46,24 @@ async def test_a_call_is_answered():
         assert decode(await peer.call("echo", {"x": "é"})) == {"x": "é"}
 
 
-async def test_a_megabyte_passes():
+async def test_large_message_arrives():
     async with connected() as peer:
         assert decode(await peer.call("echo", "x" * 1_000_000)) == "x" * 1_000_000
 
 
-async def test_each_message_is_a_text_frame_of_its_own():
+async def test_message_over_the_limit_is_the_reason_of_the_end():
+    async def flood(connection):
+        await connection.send(b" " * (MAX_FRAME_BYTES + 1), text=True)
+
+    async with connected(accept=flood) as peer:
+        with pytest.raises(
+            ConnectionClosedError,
+            match="longer than the limit of 67108864 bytes; the other side must send smaller messages",
+        ):
+            await peer.call("echo", 1)
+
+
+async def test_each_message_is_sent_as_its_own_text_frame():
     frames = []
 
     async def collect(connection):
@@ -66,7 +79,7 @@ async def test_each_message_is_a_text_frame_of_its_own():
     assert frames == [f'{{"jsonrpc":"2.0","method":"n","params":{number}}}' for number in range(3)]
 
 
-async def test_a_frame_with_line_breaks_is_one_message():
+async def test_frame_with_line_breaks_is_one_message():
     handler = Echo()
 
     async def pretty(connection):
@@ -79,7 +92,7 @@ async def test_a_frame_with_line_breaks_is_one_message():
     assert handler.seen == [[1]]
 
 
-async def test_a_carriage_return_between_values_splits_no_message():
+async def test_carriage_return_does_not_split_a_message():
     frames = []
 
     async def collect(connection):
@@ -92,13 +105,13 @@ async def test_a_carriage_return_between_values_splits_no_message():
     assert frames == ['{"jsonrpc":"2.0","method":"n","params":{"a":\r1}}']
 
 
-async def test_the_end_says_how_the_socket_was_closed():
+async def test_end_reason_contains_the_close_code_and_text():
     async def refuse(connection):
         await connection.recv()
         await connection.close(4001, "go away")
 
     async with connected(accept=refuse) as peer:
-        with pytest.raises(ConnectionClosed, match=r"4001 \(go away\)"):
+        with pytest.raises(ConnectionClosedError, match=r"4001 \(go away\)"):
             await peer.call("m")
 
 

@@ -1,19 +1,19 @@
-"""The directories of a session, and all that may be done in them.
+"""The directories of a session, and all file operations inside them.
 
-Opening paths beneath a root, in one of two ways that keep the same rules.
+A path is opened beneath a root in one of two ways, which follow the same rules.
 
-In one call. Linux has `openat2`: the kernel itself keeps a path beneath a directory while it opens it. The C library
-has no function for it, so it is called by number (the same on every machine that Python runs on, Alpha aside).
+In one call. Linux has `openat2`, with which the kernel keeps a path beneath a directory while it opens the path. The C
+library has no function for it, so it is called by number (the same on every machine that Python runs on, except Alpha).
 https://man7.org/linux/man-pages/man2/openat2.2.html
 
-One directory at a time, for kernels without `openat2`, and for the paths that it leaves undecided. Each step opens one
-name in a directory that is held by descriptor, and never follows a link: swapping a name for a link makes a step fail,
-it cannot make it go elsewhere. A link is then read, and its text is walked under the same rule:
+One directory at a time, for kernels without `openat2` and for the paths that it leaves undecided. Each step opens one
+name in a directory that is held by descriptor, and never follows a link. If someone replaces a name with a link, the
+step fails and cannot lead elsewhere. The link is then read, and its text is walked under the same rules:
 
-- `..` goes back to the directory we came from, which we still hold; the kernel is never asked for it.
-- A text that is absolute, or climbs above the root, goes on in the root that holds it by name;
-  when there is none, it leads out: EXDEV.
-- A link of `/proc` that only the kernel could follow is nothing but its text here.
+- `..` returns to the parent directory, which is still held by descriptor. The kernel is never asked for it.
+- If the text is absolute or climbs above the root, the walk continues in the root that contains the path by name.
+  If no root contains it, the path leads outside: EXDEV.
+- A magic link of `/proc`, which only the kernel could follow, is treated as its text.
 """
 
 import errno
@@ -35,18 +35,18 @@ from dragoman.files.content import (
     read_all,
 )
 from dragoman.files.directory import LIST, DirectoryEntry, FoundPath, entries, walk
-from dragoman.files.errors import FileProblem, OutsideBoundary, PathError, translate
+from dragoman.files.errors import FileAccessError, OutsideBoundaryError, PathError, translate
 from dragoman.files.path import SEARCH, Location, Parts, Root, check, is_absolute, locate, split
 from dragoman.files.replacement import remove, replace
 
 MAX_HOPS = 40
-"""Links in one path, as many as Linux follows; so that loops end."""
+"""The most links in one path, the same as in Linux, so that loops end."""
 
 _PERHAPS_LINK = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
-"""The errors of systems when O_NOFOLLOW, with or without O_DIRECTORY, meets a link."""
+"""The errors of different systems if O_NOFOLLOW, with or without O_DIRECTORY, meets a link."""
 
 _UNDECIDED = (errno.EXDEV, errno.EAGAIN)
-"""The kernel does not let a link lead back in by an absolute path, nor `..` pass while something is being renamed."""
+"""The kernel rejects absolute links that lead back inside, and `..` during a concurrent rename."""
 
 _OPENAT2 = 437
 _NO_MAGICLINKS = 0x02
@@ -54,28 +54,28 @@ _BENEATH = 0x08
 _AT_FDCWD = -100
 
 _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
-"""The errors of old kernels, and of filters such as those of containers."""
+"""The errors of old kernels, and of filters such as container seccomp profiles."""
 
 T = TypeVar("T")
 OpenAt2 = Callable[[int, bytes, int], int]
 DirectoryAction = Callable[[int, str], T]
-"""Something done to a name in a directory, links not followed: for one that it may not touch it raises ELOOP."""
+"""An action on a name in a directory. It follows no links. For a link that it must not touch, it raises ELOOP."""
 
 
 class Opener(Protocol):
-    """Reaches locations."""
+    """Opens locations and acts on them."""
 
     def open(self, roots: Sequence[Root], location: Location, flags: int) -> int:
-        """Open a file or directory, links followed; raises OSError, EXDEV outside the roots."""
+        """Open a file or directory and follow links. Raises OSError, with EXDEV outside the roots."""
         ...
 
     def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
-        """Do something to the last name, in the directory that holds it; links followed if `action` raises ELOOP."""
+        """Act on the last name in its parent directory. Follow links if `action` raises ELOOP."""
         ...
 
 
 class WalkingOpener:
-    """One directory at a time: for every system."""
+    """Walks one directory at a time. Works on every system."""
 
     def open(self, roots: Sequence[Root], location: Location, flags: int) -> int:
         """Open a file or directory."""
@@ -86,12 +86,12 @@ class WalkingOpener:
         return descend(roots, location, action)
 
     def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
-        """Do something to the last name."""
+        """Act on the last name."""
         return descend(roots, location, action, make=make)
 
 
 class KernelOpener:
-    """In one call where the kernel can decide, else one directory at a time."""
+    """Opens a path in one call if the kernel can decide, and one directory at a time otherwise."""
 
     def __init__(self) -> None:
         self._walking = WalkingOpener()
@@ -106,7 +106,7 @@ class KernelOpener:
         return self._walking.open(roots, location, flags)
 
     def act(self, roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
-        """Do something to the last name."""
+        """Act on the last name."""
         directory = self._open_directory_of(location, make=make)
         if directory is None:
             return self._walking.act(roots, location, action, make=make)
@@ -120,7 +120,7 @@ class KernelOpener:
         return self._walking.act(roots, location, action, make=make)
 
     def _open_directory_of(self, location: Location, *, make: bool) -> int | None:
-        """Open the directory that holds the last name; None when that takes more than one call."""
+        """Open the parent directory of the last name. Return None if this needs more than one call."""
         if not location.parts or location.parts[-1] in (".", ".."):
             return None
         try:
@@ -132,18 +132,18 @@ class KernelOpener:
 
 
 def best_opener() -> Opener:
-    """Return the fastest opener that this system has."""
+    """Return the fastest opener that this system supports."""
     return KernelOpener() if has_openat2() else WalkingOpener()
 
 
 def open_beneath(fd: int, path: str, flags: int) -> int:
-    """Open a path that stays beneath a directory, or raise OSError: EXDEV when it would leave."""
+    """Open a path that stays beneath a directory. Raises OSError, with EXDEV if the path would leave it."""
     return _load()(fd, os.fsencode(path), flags | os.O_CLOEXEC)
 
 
 @cache
 def has_openat2() -> bool:
-    """Whether this kernel has `openat2`, and no filter keeps it from us."""
+    """Return whether this kernel has `openat2` and no filter blocks it."""
     if sys.platform != "linux":
         return False
     try:
@@ -176,7 +176,7 @@ def _load() -> OpenAt2:
 
 
 def descend(roots: Sequence[Root], location: Location, action: DirectoryAction[T], *, make: bool = False) -> T:
-    """Go to a location and act on its last name (`.` for the directory itself); `make` missing directories."""
+    """Walk to a location and act on its last name (`.` for the directory itself). With `make`, create directories."""
     descent = _Descent(roots, location, make=make)
     try:
         return descent.run(action)
@@ -236,7 +236,7 @@ class _Descent:
             self._jump((*self._root.real, "..", *reversed(self._ahead)))
 
     def _follow(self, name: str) -> bool:
-        """Take the text of a link as the next steps; False if it is no link."""
+        """Read a link and continue with its text. Return False if the name is not a link."""
         try:
             text = os.readlink(name, dir_fd=self._here)
         except OSError:
@@ -263,11 +263,11 @@ class _Descent:
 
 
 class Boundary:
-    """Some directories that no path given here can leave, also while the disk changes.
+    """A set of directories that no given path can leave, even while the disk changes.
 
-    The first is the base of relative paths. All methods may be called from any thread, and each raises
-    a PathError: BadPath, OutsideBoundary, NotAFile, TooLarge, NotText or FileProblem.
-    The directories stay open for as long as the boundary, or a location in it, is held.
+    Relative paths start at the first directory. All methods may be called from any thread. Each raises a PathError:
+    InvalidPathError, OutsideBoundaryError, NotAFileError, FileTooLargeError, NotTextError or FileAccessError. The
+    directories stay open while the boundary or a location in it is held.
     """
 
     def __init__(self, roots: Sequence[str], *, opener: Opener | None = None) -> None:
@@ -282,7 +282,10 @@ class Boundary:
         return tuple(root.path for root in self._roots)
 
     def resolve(self, path: str) -> Location:
-        """Find the root that a path names, without a look at the disk; raises BadPath, OutsideBoundary."""
+        """Find the root that contains a path, without accessing the disk.
+
+        Raises InvalidPathError and OutsideBoundaryError.
+        """
         check(path)
         parts = split(path)
         if not is_absolute(path):
@@ -292,7 +295,7 @@ class Boundary:
             parts = (*split(base.path), *parts)
         location = locate(self._roots, parts)
         if location is None:
-            raise OutsideBoundary(path, self.roots)
+            raise OutsideBoundaryError(path, self.roots)
         return location
 
     def open_read(self, path: str) -> BinaryIO:
@@ -300,17 +303,17 @@ class Boundary:
         return os.fdopen(self._open_file(path), "rb")
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
-        """Read a whole file, if it has no more than this many bytes."""
+        """Read a whole file of at most `max_bytes` bytes."""
         return self._with_file(path, lambda fd: read_all(fd, path, max_bytes))
 
     def read_text(self, path: str, max_bytes: int) -> str:
-        """Read a whole file as UTF-8, its line ends as they are."""
+        """Read a whole file as UTF-8 and keep its line ends."""
         return decode(self.read_bytes(path, max_bytes), path)
 
     def write_bytes(self, path: str, data: bytes, *, sync: bool = False) -> None:
-        """Write a whole file, all or nothing; make it, and directories above it, where they are missing.
+        """Write a whole file, all or nothing. Create the file and its parent directories if they are missing.
 
-        A link stays, and its target is written. With `sync`, it then survives a power cut.
+        A link is kept and its target is written. With `sync`, the write survives a power failure.
         """
 
         def action(directory: int, name: str) -> None:
@@ -321,7 +324,7 @@ class Boundary:
             self._opener.act(self._roots, self.resolve(path), action, make=True)
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a link itself; not a directory."""
+        """Remove a file, or a link itself, but not a directory."""
 
         def action(directory: int, name: str) -> None:
             _refuse_dot(name)
@@ -331,26 +334,26 @@ class Boundary:
             self._opener.act(self._roots, self.resolve(path), action)
 
     def stat(self, path: str) -> os.stat_result:
-        """Return the system's facts about a file or directory, links followed."""
+        """Return the status of a file or directory. Follow links."""
         with self._translating(path):
             return self._opener.act(self._roots, self.resolve(path), _stat)
 
     def exists(self, path: str) -> bool:
-        """Whether there is something, links followed; outside the boundary that is not told."""
+        """Return whether a path exists. Follow links. Raises OutsideBoundaryError outside the boundary."""
         try:
             self.stat(path)
-        except FileProblem as problem:
+        except FileAccessError as problem:
             if problem.errno in (errno.ENOENT, errno.ENOTDIR):
                 return False
             raise
         return True
 
     def identity(self, path: str, *, content: bool = False) -> FileIdentity:
-        """Return the identity of the file as it is now; with `content`, with the digest of its content."""
+        """Return the current identity of a file. With `content`, include the digest of its content."""
         return self._with_file(path, identify_content if content else identify)
 
     def list_directory(self, path: str) -> list[DirectoryEntry]:
-        """List a directory, by name."""
+        """List a directory, sorted by name."""
         with self._translating(path):
             fd = self._opener.open(self._roots, self.resolve(path), LIST)
             try:
@@ -365,15 +368,15 @@ class Boundary:
         enter: Callable[[FoundPath], bool] = lambda _: True,
         on_problem: Callable[[PathError], None] = lambda _: None,
     ) -> Generator[FoundPath]:
-        """Go through all below a directory, no link followed, into those directories that `enter` lets.
+        """Yield all paths below a directory without following links. Descend into the directories that `enter` accepts.
 
-        A directory that cannot be read is told to `on_problem`, and the walk continues.
+        A directory that cannot be read is reported to `on_problem`, and the walk continues.
         """
         with self._translating(path):
             fd = self._opener.open(self._roots, self.resolve(path), LIST)
 
         def report(below: str, errno: int) -> None:
-            on_problem(FileProblem(f"{path.rstrip('/')}/{below}", errno))
+            on_problem(FileAccessError(f"{path.rstrip('/')}/{below}", errno))
 
         yield from walk(fd, enter, report)
 
@@ -396,10 +399,10 @@ class Boundary:
 
 
 class _Translating:
-    """Makes ours of an OSError.
+    """Translates an OSError into a PathError.
 
-    It is no generator: since Python 3.12 an error that passes one through `contextmanager` is in a cycle with its
-    frames, and these would keep the boundary and its descriptors until the next collection.
+    This is not a generator. Since Python 3.12, an error that passes through `contextmanager` is in a reference cycle
+    with its frames. These would keep the boundary and its descriptors until the next collection.
     """
 
     def __init__(self, path: str, roots: Sequence[str]) -> None:

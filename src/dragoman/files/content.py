@@ -1,4 +1,4 @@
-"""Open files: their kind, their content, and which file one is, so that a later look sees whether it still is."""
+"""Open files: their kind, their content, and their identity, with which a later check detects changes."""
 
 import errno
 import hashlib
@@ -8,13 +8,13 @@ from typing import Literal
 
 import msgspec
 
-from dragoman.files.errors import NotAFile, NotText, TooLarge
+from dragoman.files.errors import FileTooLargeError, NotAFileError, NotTextError
 
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Opening a FIFO must not wait for its writer, nor a terminal become ours."""
+"""Opening a FIFO must not wait for its writer, and a terminal must not become our controlling terminal."""
 
 Kind = Literal["file", "directory", "link", "FIFO", "socket", "device"]
-"""A name in a directory stands for one of these."""
+"""The kinds of directory entries."""
 
 _KINDS: dict[int, Kind] = {
     stat.S_IFREG: "file",
@@ -29,9 +29,9 @@ _DIGEST_TRIES = 3
 
 
 class FileIdentity(msgspec.Struct, frozen=True):
-    """A file at one moment; `sha256` is None unless it was asked for.
+    """The identity of a file at one moment. `sha256` is None unless requested.
 
-    Times can be set and inodes are used again: only equal digests prove equal content.
+    Times can be set and inodes are reused, so only equal digests prove equal content.
     """
 
     device: int
@@ -42,46 +42,49 @@ class FileIdentity(msgspec.Struct, frozen=True):
 
 
 def kind_of(status: os.stat_result) -> Kind:
-    """Return the kind of a file; an unusual kind is a device."""
+    """Return the kind of a file. Every unusual kind is a device."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), "device")
 
 
 def check_regular(fd: int, path: str) -> os.stat_result:
-    """Raise NotAFile, and close it, unless this is a regular file."""
+    """Return the status of a regular file. For any other kind, close `fd` and raise NotAFileError."""
     status = os.fstat(fd)
     kind = kind_of(status)
     if kind != "file":
         os.close(fd)
-        raise NotAFile(path, kind)
+        raise NotAFileError(path, kind)
     return status
 
 
 def read_all(fd: int, path: str, max_bytes: int) -> bytes:
-    """Read an open regular file to its end, or raise TooLarge; it may say less than it has, as those of /proc do."""
+    """Read an open regular file to its end. Raises FileTooLargeError.
+
+    The reported size may be too small, as for files in /proc.
+    """
     size = os.fstat(fd).st_size
     if size > max_bytes:
-        raise TooLarge(path, size, max_bytes)
+        raise FileTooLargeError(path, size, max_bytes)
     blocks: list[bytes] = []
     left = max_bytes + 1
-    ask = size + 1
-    while left > 0 and (block := os.read(fd, min(left, ask))):
+    request = size + 1
+    while left > 0 and (block := os.read(fd, min(left, request))):
         blocks.append(block)
         left -= len(block)
-        ask = _BLOCK_BYTES
+        request = _BLOCK_BYTES
     if left <= 0:
-        raise TooLarge(path, None, max_bytes)
+        raise FileTooLargeError(path, None, max_bytes)
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
 def decode(data: bytes, path: str) -> str:
-    """Decode UTF-8, or raise NotText; a NUL is valid UTF-8, and no text has one."""
+    """Decode UTF-8 text. Raises NotTextError. A NUL raises it as well, because no text contains one."""
     nul = data.find(b"\0")
     if nul >= 0:
-        raise NotText(path, nul)
+        raise NotTextError(path, nul)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise NotText(path, error.start) from None
+        raise NotTextError(path, error.start) from None
 
 
 def identify(fd: int) -> FileIdentity:
@@ -91,7 +94,7 @@ def identify(fd: int) -> FileIdentity:
 
 
 def identify_content(fd: int) -> FileIdentity:
-    """Return the identity and the content of a file; raises EBUSY when it changes while it is read, again and again."""
+    """Return the identity of a file with its digest. Raises EBUSY if the file keeps changing during the read."""
     for _ in range(_DIGEST_TRIES):
         before = identify(fd)
         digest = _digest(fd)

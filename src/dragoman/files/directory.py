@@ -1,4 +1,4 @@
-"""The entries of a directory, at its top and all the way down."""
+"""The entries of a directory, and a walk through all directories below it."""
 
 import errno
 import os
@@ -7,19 +7,19 @@ from collections.abc import Callable, Generator
 import msgspec
 
 from dragoman.files.content import Kind, kind_of
-from dragoman.files.path import shown
+from dragoman.files.path import escape_name
 
 LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 MAX_DEPTH = 100
-"""Each level of a walk holds a descriptor, and a process may have as few as 256."""
+"""The deepest level of a walk. Each level holds a descriptor, and a process may have as few as 256."""
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
-"""The problem of a directory that was removed, or replaced, since its name was read."""
+"""The errors for a directory that was removed or replaced after its name was read."""
 
 
 class DirectoryEntry(msgspec.Struct, frozen=True):
-    """A name in a directory; a link is itself here, not its target."""
+    """A name in a directory. A link is listed as a link and not as its target."""
 
     name: str
     kind: Kind
@@ -27,7 +27,7 @@ class DirectoryEntry(msgspec.Struct, frozen=True):
 
 
 class FoundPath(msgspec.Struct, frozen=True):
-    """Something below a directory, by its path from there."""
+    """A path below a directory, relative to it."""
 
     path: str
     kind: Kind
@@ -38,25 +38,25 @@ OnProblem = Callable[[str, int], None]
 
 
 def entries(fd: int) -> list[DirectoryEntry]:
-    """List an open directory, by name; entries that vanish meanwhile are left out."""
+    """List an open directory, sorted by name. Omit entries that vanish during the listing."""
     found: list[DirectoryEntry] = []
     for item in _scan(fd):
         try:
             status = item.stat(follow_symlinks=False)
         except FileNotFoundError:
             continue
-        found.append(DirectoryEntry(shown(item.name), kind_of(status), status.st_size))
+        found.append(DirectoryEntry(escape_name(item.name), kind_of(status), status.st_size))
     return found
 
 
 def walk(fd: int, enter: Enter, on_problem: OnProblem, prefix: str = "", depth: int = 1) -> Generator[FoundPath]:
-    """Go through all below an open directory, which is closed in the end, by name and depth first; follow no link."""
+    """Yield all paths below an open directory, depth first, by name. Follow no links. Close `fd` at the end."""
     try:
         for item in _scan_or_report(fd, prefix, on_problem):
             kind = _quick_kind(item)
             if kind is None:
                 continue
-            found = FoundPath(prefix + shown(item.name), kind)
+            found = FoundPath(prefix + escape_name(item.name), kind)
             yield found
             if kind == "directory" and enter(found):
                 below = _open_below(fd, item.name, found.path, on_problem, depth)
@@ -84,7 +84,7 @@ def _name(item: os.DirEntry[str]) -> str:
 
 
 def _quick_kind(item: os.DirEntry[str]) -> Kind | None:
-    """Return the kind of a name as the directory itself tells it, if it does; None for a name that is gone."""
+    """Return the kind of an entry, from the directory itself if possible. Return None if the entry is gone."""
     if item.is_symlink():
         return "link"
     if item.is_dir(follow_symlinks=False):

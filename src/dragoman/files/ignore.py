@@ -1,4 +1,4 @@
-"""The files of a project that nobody wants to see: `.gitignore` as git reads it, inside a boundary."""
+"""Files that a project ignores: `.gitignore` as git reads it, inside a boundary."""
 
 from typing import TYPE_CHECKING
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_RULES_BYTES = 1024 * 1024
-"""Of one file of rules; a longer one is no file that a person wrote, and is left unread."""
+"""The size limit of one file of rules. A longer file was not written by hand and is not read."""
 
 _FILES = (".git/info/exclude", ".gitignore")
 
 
 class IgnoreRules:
-    """The rules of one root and of the directories below it; each file is read once."""
+    """The ignore rules of one root and of the directories below it. Each file is read once."""
 
     def __init__(self, boundary: Boundary) -> None:
         self._boundary = boundary
         self._chains: dict[str, tuple[tuple[str, GitIgnoreSpec], ...]] = {}
 
     def ignores(self, path: str, *, is_directory: bool) -> bool:
-        """Tell whether the rules leave out a path, relative to the root; the nearest file with a word on it counts.
+        """Return whether the rules ignore a path relative to the root. The nearest file that mentions the path decides.
 
-        Rules for the directories above it are not asked: a walk does not enter those.
+        Rules for the parent directories are not applied, because a walk does not enter an ignored directory.
         """
         asked = f"{path}/" if is_directory else path
         for directory, spec in self._chain(path.rpartition("/")[0]):
@@ -35,7 +35,7 @@ class IgnoreRules:
         return False
 
     def _chain(self, directory: str) -> "tuple[tuple[str, GitIgnoreSpec], ...]":
-        """Give the rules that hold in a directory, the nearest first."""
+        """Return the rules that apply in a directory, the nearest first."""
         chain = self._chains.get(directory)
         if chain is None:
             above = self._chain(directory.rpartition("/")[0]) if directory else ()

@@ -1,7 +1,7 @@
-"""A small file of the person's own under the home: read whole, replaced whole, with one writer at a time.
+"""A small private file in the home directory: read whole, replaced whole, with one writer at a time.
 
-Readers need no lock, because the file is only ever replaced. A file that others could have written, or for secrets
-read, is refused.
+Readers need no lock, because the file is only ever replaced. A file that other users can write is refused, and so is
+a secret file that other users can read.
 """
 
 import errno
@@ -20,19 +20,19 @@ from dragoman.errors import DragomanError
 from dragoman.files.replacement import replace_file
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Far more than a person decides or types in a life."""
+"""Far more than a user enters in a lifetime."""
 
 LOCK_TIMEOUT_S = 5.0
-"""A holder writes one small file; if it takes longer it is stopped, or its disk is."""
+"""How long to wait for the lock. Its holder writes one small file, so a longer wait means a stopped process or disk."""
 
 _PAUSE_S = 0.01
 
 
-class PrivateFileUnusable(DragomanError):
-    """A private file cannot be used; each kind of file has its own class."""
+class PrivateFileError(DragomanError):
+    """A private file cannot be used. Each kind of file has a subclass."""
 
     content: ClassVar[str]
-    """The word for its content, in the plural if the file holds several things."""
+    """The noun for its content, in the plural if the file has several entries."""
 
     def __init__(self, path: Path, problem: str, remedy: str) -> None:
         self.path = path
@@ -40,11 +40,11 @@ class PrivateFileUnusable(DragomanError):
         super().__init__(f"the {self.content} in {path} cannot be used: {problem}; {remedy}")
 
 
-E = TypeVar("E", bound=PrivateFileUnusable)
+E = TypeVar("E", bound=PrivateFileError)
 
 
-class Exposed(OSError):
-    """The file is not its owner's alone; `by_mode` when a chmod would make it so."""
+class ExposedFileError(OSError):
+    """Other users can access the file. `by_mode` says whether a chmod would fix it."""
 
     def __init__(self, problem: str, *, by_mode: bool = False) -> None:
         self.problem = problem
@@ -53,20 +53,21 @@ class Exposed(OSError):
 
 
 class PrivateFile:
-    """One such file; other users may neither write nor read a `secret` one. All methods raise OSError."""
+    """A private file. Other users must not write it, and must not read it if it is `secret`. Methods raise OSError."""
 
     def __init__(self, path: Path, *, secret: bool = False) -> None:
         self.path = path
         self._forbidden = stat.S_IRWXG | stat.S_IRWXO if secret else stat.S_IWGRP | stat.S_IWOTH
-        self._problem = "other users may read or write it" if secret else "others can write it"
+        self._problem = "other users may read or write it" if secret else "other users can write it"
+        self._is_secret = secret
 
     def read(self) -> bytes:
-        """Return its content; raises FileNotFoundError, and Exposed."""
+        """Return the content of the file. Raises FileNotFoundError and ExposedFileError."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             if self.path.is_symlink():
-                raise Exposed("it is a link") from None
+                raise ExposedFileError("it is a link") from None
             raise
         try:
             self._check(os.fstat(descriptor))
@@ -76,12 +77,12 @@ class PrivateFile:
             os.close(descriptor)
 
     def replace(self, data: bytes) -> None:
-        """Put this in its place, whole or not at all, readable for its owner only."""
+        """Replace the content of the file, all or nothing. Only its owner can read it."""
         replace_file(self.path, data, mode=0o600)
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Be the only writer, so that two processes do not lose each other's change; raises TimeoutError."""
+        """Hold the write lock, so that two processes do not lose each other's change. Raises TimeoutError."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
@@ -93,30 +94,32 @@ class PrivateFile:
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise Exposed("it is no regular file")
+            raise ExposedFileError("it is not a regular file")
         if status.st_uid != os.geteuid():
-            raise Exposed("it belongs to another user")
+            raise ExposedFileError("it belongs to another user")
+        if self._is_secret and status.st_nlink > 1:
+            raise ExposedFileError("it has another hard link, which other users may access")
         if status.st_mode & self._forbidden:
-            raise Exposed(self._problem, by_mode=True)
+            raise ExposedFileError(self._problem, by_mode=True)
 
 
 class PrivateJson(Generic[E]):
-    """A private file of JSON, which raises one error for each failure of the system."""
+    """A private file of JSON. It raises one class of error for every failure of the system."""
 
     def __init__(self, file: PrivateFile, unusable: type[E], *, start_again: str, make_private: str = "") -> None:
         self._file = file
         self._unusable = unusable
         self._start_again = start_again
         self._make_private = make_private or start_again
-        """The remedy for a file that only has the wrong mode."""
+        """The fix for a file with the wrong mode only."""
 
     def read(self) -> bytes:
-        """Return its content; raises OSError, which `explain` translates unless the caller knows what it means."""
+        """Return the content of the file. Raises OSError, which `explain` translates unless the caller handles it."""
         return self._file.read()
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Be the only writer."""
+        """Hold the write lock. Raises the error of this file."""
         try:
             with self._file.writing():
                 yield
@@ -124,22 +127,22 @@ class PrivateJson(Generic[E]):
             raise self.explain(error) from None
 
     def write(self, value: Any) -> None:
-        """Put a value in the place of the one before, in lines that a person can read; only while `writing`."""
+        """Replace the content with a value as indented JSON. Call it only while `writing`."""
         self._file.replace(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
     def explain(self, error: OSError) -> E:
-        """Return the error to raise for a failure of the system."""
+        """Return the error to raise for an OSError."""
         path = self._file.path
         if isinstance(error, TimeoutError):
             return self._unusable(path, "another process is writing them", "try again")
-        if isinstance(error, Exposed):
+        if isinstance(error, ExposedFileError):
             return self._unusable(path, error.problem, self._make_private if error.by_mode else self._start_again)
         problem = error.strerror or type(error).__name__
-        return self._unusable(path, problem, next_step(error, "see that this user can read and write it"))
+        return self._unusable(path, problem, next_step(error, "check that this user can read and write it"))
 
 
 def next_step(error: OSError, otherwise: str) -> str:
-    """Return the next step for a file that could not be written; `otherwise` unless the disk is full."""
+    """Return the fix for a file that could not be written. It is `otherwise` unless the disk is full."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return "free some space on that disk, then try again" if is_full else otherwise
 

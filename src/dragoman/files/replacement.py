@@ -1,8 +1,8 @@
-"""Putting new content in the place of old, so that a reader sees the one or the other and never a part.
+"""Replaces the content of a file so that a reader sees the old or the new content and never a part.
 
-The content goes to a file of its own in the same directory, which then takes the name. The directory
-is held by descriptor throughout, and no link is followed: swapping names in between can change which
-file in this directory is replaced, and nothing beyond it.
+The content is written to a temporary file in the same directory, which then takes over the name. The directory is held
+by descriptor throughout, and no link is followed. A concurrent rename can change which file in this directory is
+replaced, but nothing outside it.
 """
 
 import errno
@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from dragoman.files.content import kind_of
-from dragoman.files.errors import NotAFile
+from dragoman.files.errors import NotAFileError
 
 TEMPORARY = ".dragoman-"
-"""The beginning of the names of unfinished files: a process that was killed can leave one."""
+"""The prefix of temporary files. A process that was killed can leave one behind."""
 
 _TRIES = 10
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,12 +24,12 @@ _WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXE
 
 
 def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) -> None:
-    """Give a name this content; raises ELOOP for a link, NotAFile for a name without content."""
-    old = _look_at_old(directory, name, path)
+    """Write the content of a name. Raises ELOOP for a link, and NotAFileError for any other kind than a file."""
+    old = _stat_replaced(directory, name, path)
 
     def prepare(fd: int) -> None:
         if old is not None:
-            _keep_rights(fd, old)
+            _copy_rights(fd, old)
         if sync:
             os.fsync(fd)
 
@@ -39,9 +39,9 @@ def replace(directory: int, name: str, path: str, data: bytes, *, sync: bool) ->
 
 
 def replace_file(path: Path, data: bytes, *, mode: int, exclusive: bool = False) -> None:
-    """Give a path this content and mode, in place of any file of that name, so that it survives a power cut.
+    """Write a file with this content and mode so that it survives a power failure. Replace any existing file.
 
-    Raises OSError; with `exclusive`, FileExistsError when something has the name.
+    Raises OSError. With `exclusive`, raises FileExistsError if the name exists.
     """
 
     def prepare(fd: int) -> None:
@@ -57,15 +57,15 @@ def replace_file(path: Path, data: bytes, *, mode: int, exclusive: bool = False)
 
 
 def remove(directory: int, name: str, path: str) -> None:
-    """Remove a name; of a link the link itself."""
+    """Remove a name. For a link, remove the link itself."""
     status = os.lstat(name, dir_fd=directory)
     if kind_of(status) == "directory":
-        raise NotAFile(path, "directory")
+        raise NotAFileError(path, "directory")
     os.unlink(name, dir_fd=directory)
 
 
-def _look_at_old(directory: int, name: str, path: str) -> os.stat_result | None:
-    """Return the file that has the name now, if we may write it: the right to replace it is the directory's."""
+def _stat_replaced(directory: int, name: str, path: str) -> os.stat_result | None:
+    """Return the status of the file to be replaced, if we may write it. Renaming alone would not check this."""
     try:
         status = os.lstat(name, dir_fd=directory)
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def _look_at_old(directory: int, name: str, path: str) -> os.stat_result | None:
     if kind == "link":
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if kind != "file":
-        raise NotAFile(path, kind)
+        raise NotAFileError(path, kind)
     _check_writable(directory, name)
     return status
 
@@ -85,7 +85,7 @@ def _check_writable(directory: int, name: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        # A program that runs cannot be written, but another file may take its name.
+        # A running program cannot be written, but another file may replace it.
         if error.errno != errno.ETXTBSY:
             raise
 
@@ -106,10 +106,10 @@ def _put(
             prepare(fd)
         finally:
             os.close(fd)
-        take_name = os.link if exclusive else os.rename  # a link is made only where nothing has the name
-        take_name(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        publish = os.link if exclusive else os.rename  # os.link fails if the name exists
+        publish(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     finally:
-        with suppress(OSError):  # after a rename there is nothing to remove
+        with suppress(OSError):  # after a rename, nothing is left to remove
             os.unlink(temporary, dir_fd=directory)
 
 
@@ -127,13 +127,13 @@ def _write_all(fd: int, data: bytes) -> None:
         written += os.write(fd, memoryview(data)[written:])
 
 
-def _keep_rights(fd: int, old: os.stat_result) -> None:
+def _copy_rights(fd: int, old: os.stat_result) -> None:
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        # Only root may give files away; for others the file becomes theirs, as with any editor.
+        # Only root may change the owner. For other users the file becomes their own, as with any editor.
         with suppress(PermissionError):
             os.fchown(fd, old.st_uid, old.st_gid)
-    # Set-id bits go, as they do when content is written in place.
+    # Set-id bits are dropped, as they are when a file is written in place.
     os.fchmod(fd, old.st_mode & 0o777)
 
 

@@ -1,4 +1,4 @@
-"""The pipes to a child: opening them, reading its output on the event loop, and keeping the end of it."""
+"""The pipes of a child: opening them, reading its output on the event loop, and keeping the end of the output."""
 
 import asyncio
 import codecs
@@ -9,32 +9,32 @@ import socket
 from collections.abc import Callable
 
 STDOUT_PIPE_BYTES = 256 * 1024
-"""The default of 64 KiB makes a chatty child and us take turns; more than this gains nothing."""
+"""With the default of 64 KiB, a chatty child and we keep waiting for each other. A larger pipe gains nothing."""
 
 STDERR_TAIL_BYTES = 16 * 1024
-"""Enough for a traceback or the usage text of a program; more would drown the error that shows it."""
+"""Enough for a traceback or the usage text of a program. More would drown the error that shows it."""
 
 READ_BYTES = 64 * 1024
-"""One pipe full at a time: a child that floods takes turns with the rest of the loop."""
+"""One full pipe at a time, so that a child that floods its output does not block the event loop."""
 
 CATCH_UP_READS = 16
-"""A megabyte, the most that a pipe of an unprivileged user holds: all that was written before a child's end."""
+"""Reads 1 MiB, the most that an unprivileged user's pipe holds. This covers all output before a child's end."""
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _LONGEST = 3
-"""Bytes of a character in UTF-8 that are not its first."""
+"""The most bytes of a UTF-8 character after its first byte."""
 
 Sink = Callable[[bytes], bool]
-"""Takes some bytes, and returns whether it wants more."""
+"""Receives bytes and returns whether it wants more."""
 
 
 class ChildPipes:
-    """Stdin, stdout and stderr of one child and the line to its monitor, both ends of each until handed on."""
+    """The stdin, stdout and stderr of one child and the connection to its monitor. Owns both ends until handed over."""
 
     def __init__(self) -> None:
-        """Open them all, or none.
+        """Open all of them, or none.
 
-        Raises OSError when there are too many open files.
+        Raises OSError if too many files are open.
         """
         with contextlib.ExitStack() as opened:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -48,20 +48,20 @@ class ChildPipes:
         self.theirs = (theirs.detach(), stdin, stdout, stderr)
         _enlarge(self.stdout)
 
-    def close_theirs(self) -> None:
-        """Close the ends that the child and its monitor have by now."""
+    def close_child_ends(self) -> None:
+        """Close the ends that the child and its monitor have received."""
         close_all(*self.theirs)
         self.theirs = ()
 
     def close(self) -> None:
-        """Close every end that is still here."""
-        self.close_theirs()
+        """Close every end that is still open here."""
+        self.close_child_ends()
         self.line.close()
         close_all(self.stdin, self.stdout, self.stderr)
 
 
 class PipeReader:
-    """Reads a descriptor on the event loop, which it owns, and gives the bytes to `sink` while that wants more."""
+    """Reads a descriptor on the event loop and passes the bytes to `sink` while it wants more. Owns the descriptor."""
 
     def __init__(self, descriptor: int, sink: Sink) -> None:
         os.set_blocking(descriptor, False)
@@ -72,17 +72,17 @@ class PipeReader:
         self._loop.add_reader(descriptor, self._read)
 
     async def wait_ended(self) -> None:
-        """Wait until all is read, or the sink wants no more."""
+        """Wait until everything is read, or the sink wants no more."""
         await self._ended.wait()
 
     def catch_up(self) -> None:
-        """Take the bytes that were written until now, without waiting for more."""
+        """Read the bytes that were written until now, without waiting for more."""
         for _ in range(CATCH_UP_READS):
             if self._ended.is_set() or not self._read():
                 return
 
     def close(self) -> None:
-        """Take the available bytes and stop reading."""
+        """Read the available bytes and stop reading."""
         self.catch_up()
         self._close()
 
@@ -103,26 +103,26 @@ class PipeReader:
 
 
 class StderrReader(PipeReader):
-    """Reads the stderr of a child always, so that no child blocks on it, and keeps its end."""
+    """Reads the stderr of a child at all times, so that no child blocks on it, and keeps the end of the output."""
 
     def __init__(self, descriptor: int, listener: Callable[[bytes], None] | None) -> None:
-        super().__init__(descriptor, self._take)
+        super().__init__(descriptor, self._append)
         self._listener = listener
         self._kept = bytearray()
         self._cut = False
 
     @property
     def tail(self) -> str:
-        """The end of the output, beginning with a whole line where there is one."""
+        """The end of the output, starting with a whole line if possible."""
         end = bytes(self._kept[-STDERR_TAIL_BYTES:])
         if self._cut or len(self._kept) > STDERR_TAIL_BYTES:
             _, newline, lines = end.partition(b"\n")
             end = lines if newline and lines else end
         return end.decode(errors="replace")
 
-    def _take(self, data: bytes) -> bool:
+    def _append(self, data: bytes) -> bool:
         self._kept += data
-        if len(self._kept) > 2 * STDERR_TAIL_BYTES:  # seldom, because each time moves it all
+        if len(self._kept) > 2 * STDERR_TAIL_BYTES:  # not at every write, because this moves all kept bytes
             del self._kept[:-STDERR_TAIL_BYTES]
             self._cut = True
         self._pass_on(data)
@@ -133,14 +133,14 @@ class StderrReader(PipeReader):
             return
         try:
             self._listener(data)
-        except Exception as error:  # noqa: BLE001 -- a caller's function: its fault must not stop the reading
+        except Exception as error:  # noqa: BLE001 -- a caller's function, whose error must not stop the reading
             self._listener = None
             message = "on_stderr raised, and will not be called again"
             self._loop.call_exception_handler({"message": message, "exception": error})
 
 
 class OutputTail:
-    """Takes any number of bytes and gives the last of them as text."""
+    """Receives any number of bytes and keeps the last of them as text."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -148,22 +148,22 @@ class OutputTail:
         self._kept = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Take bytes; more is always wanted."""
+        """Append bytes. Always return True, because more is always wanted."""
         self.total_bytes += len(data)
         self._kept += data
-        if len(self._kept) > 2 * self.max_bytes + _LONGEST:  # seldom, because each time moves it all
+        if len(self._kept) > 2 * self.max_bytes + _LONGEST:  # not at every write, because this moves all kept bytes
             del self._kept[: len(self._kept) - self.max_bytes]
         return True
 
     def text(self, *, final: bool) -> tuple[str, bool]:
-        """Return the end of it, and whether something before it is missing.
+        """Return the end of the text, and whether anything before it is missing.
 
-        It is cut between two characters, and unless `final` one that has come only in part is held back.
+        The text begins and ends at character boundaries. Unless `final`, an incomplete last character is held back.
         """
         kept = bytes(self._kept[max(len(self._kept) - self.max_bytes, 0) :])
         cut = len(kept) < self.total_bytes
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(skip_continuation(kept) if cut else kept, final)
-        # Bytes that are no UTF-8 become longer: each is shown by a replacement character of three.
+        # Invalid UTF-8 becomes longer: each invalid byte is shown as a replacement character of three bytes.
         encoded = text.encode()
         if len(encoded) <= self.max_bytes:
             return text, cut
@@ -171,12 +171,12 @@ class OutputTail:
 
 
 def skip_continuation(data: bytes | bytearray) -> bytes:
-    """Drop the rest of a character that was cut in two at the beginning."""
+    """Drop the remaining bytes of a character that was cut in two at the beginning."""
     return bytes(data[:_LONGEST].lstrip(_CONTINUATION) + data[_LONGEST:])
 
 
 def close_all(*descriptors: int) -> None:
-    """Close descriptors of ours."""
+    """Close file descriptors."""
     for descriptor in descriptors:
         os.close(descriptor)
 
@@ -188,7 +188,7 @@ def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
 
 
 def _enlarge(pipe: int) -> None:
-    # Linux only, and refused when the user has many big pipes already; then it stays as it is.
+    # Linux only. The system refuses it if the user has many big pipes already. Then the pipe keeps its size.
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with contextlib.suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, STDOUT_PIPE_BYTES)

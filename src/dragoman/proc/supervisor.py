@@ -1,6 +1,6 @@
-"""The supervisor: starts children, owns them, and leaves none behind.
+"""The supervisor starts children, owns them, and leaves none behind.
 
-The children are started by a process of its own, the fork server; `fork_server/__init__.py` says how and why.
+A separate process, the fork server, starts the children. `fork_server/__init__.py` says how and why.
 """
 
 import asyncio
@@ -22,31 +22,31 @@ from dragoman.proc.command import encode_order, explain_errno, make_environment,
 from dragoman.proc.pipes import ChildPipes, StderrReader
 
 START_TIMEOUT_S = 30.0
-"""A start takes milliseconds, but a hundred at once on a busy machine, or a program on a slow network disk, do not."""
+"""A start takes milliseconds, except for a hundred at once on a busy machine or a program on a slow network disk."""
 
 START_ATTEMPTS = 2
-"""A fork server that is killed loses the orders that it has not read; the next one gets them."""
+"""A fork server that is killed loses the orders that it has not read. The next fork server then receives them."""
 
 PROGRAM: Final = Path(__file__).parent / "fork_server"
 
 BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[1]); import server; server.main()"
-"""Imported, it comes out of the bytecode cache; run as a script it would be compiled anew each time (3 ms)."""
+"""Imports the server from the bytecode cache. A script would be compiled each time (3 ms)."""
 
 LIBRARY_PATHS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""All of our environment that the fork server gets: some Pythons do not start without."""
+"""The only variables that the fork server inherits. Some Pythons do not start without them."""
 
 BLOCKED: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-"""Signals to our group, Ctrl-C above all, which must not reach the fork server before it ignores them."""
+"""Signals to our process group, such as Ctrl-C. They must not reach the fork server before it ignores them."""
 
 RETRY_S = 0.005
-"""A fork server forks in about a millisecond: when its line is full there is room again after this."""
+"""How long to wait when the connection to the fork server is full. It forks in about a millisecond."""
 
 END_TIMEOUT_S = 5.0
-"""It ends milliseconds after its last monitor; only a process stuck in the kernel makes it wait, and needs no help."""
+"""The fork server ends milliseconds after its last monitor. Only a process stuck in the kernel delays it."""
 
 
 class ForkServerProcess:
-    """The fork server of one supervisor: started at first need, and again should it die."""
+    """The fork server of one supervisor. It starts at first use, and again if it dies."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -54,28 +54,28 @@ class ForkServerProcess:
         self._pids: set[int] = set()
 
     async def hand_over(self, descriptors: Sequence[int]) -> None:
-        """Have a monitor forked that owns copies of these descriptors."""
+        """Send descriptors to the fork server, which forks a monitor that owns copies of them."""
         while True:
             try:
                 socket.send_fds(self._line or self._start(), [b"\0"], descriptors)
             except BlockingIOError:
                 await asyncio.sleep(RETRY_S)
             except ConnectionError:
-                self._lose()
+                self._disconnect()
                 await asyncio.sleep(RETRY_S)
             except OSError as error:
-                if error.errno != errno.ETOOMANYREFS:  # too many descriptors are under way
+                if error.errno != errno.ETOOMANYREFS:  # too many descriptors are in flight
                     raise
                 await asyncio.sleep(RETRY_S)
             else:
                 return
 
     async def end(self) -> None:
-        """Let go of the fork server and wait until it, and so every child, is gone."""
-        self._lose()
+        """Disconnect from the fork server and wait until it has ended, and every child with it."""
+        self._disconnect()
         try:
             async with asyncio.timeout(END_TIMEOUT_S):
-                while self._reap():  # noqa: ASYNC110 -- no event tells of its end on every system
+                while self._reap():  # noqa: ASYNC110 -- no event reports its end on every system
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
             return
@@ -89,11 +89,11 @@ class ForkServerProcess:
                 ours.close()
                 raise
         ours.setblocking(False)
-        self._loop.add_reader(ours.fileno(), self._lose)
+        self._loop.add_reader(ours.fileno(), self._disconnect)
         self._line = ours
         return ours
 
-    def _lose(self) -> None:
+    def _disconnect(self) -> None:
         # The fork server sends nothing, so a readable line means that it has ended.
         if self._line is not None:
             self._loop.remove_reader(self._line.fileno())
@@ -102,12 +102,12 @@ class ForkServerProcess:
         self._reap()
 
     def _reap(self) -> bool:
-        self._pids = {pid for pid in self._pids if _runs(pid)}
+        self._pids = {pid for pid in self._pids if _is_running(pid)}
         return bool(self._pids)
 
 
 class Supervisor:
-    """Owns every child started through it: use it as an async context manager."""
+    """Owns every child that it starts. Use it as an async context manager."""
 
     def __init__(self) -> None:
         self._fork_server: ForkServerProcess | None = None
@@ -131,9 +131,9 @@ class Supervisor:
         inherit: Collection[str] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
     ) -> Child:
-        """Start a program with its own session, a short environment and no descriptor of ours but its stdio.
+        """Start a program in its own session, with a short environment. Its stdio are its only descriptors from us.
 
-        Raises CommandNotFound if there is no such program, StartError if it cannot be started.
+        Raises CommandNotFoundError if the program does not exist, and StartError if it cannot be started.
         """
         directory = _absolute(cwd, command)
         order = encode_order(command, directory, make_environment(env, inherit))
@@ -164,16 +164,16 @@ class Supervisor:
                 pipes.close()
                 raise
             pipes.close()
-        raise StartError(name, "the process that should have started it died; try again")
+        raise StartError(name, "the process that should have started it died. Try again")
 
     async def _order(self, name: str, order: bytes, monitor: MonitorConnection, pipes: ChildPipes) -> bytes:
-        await self._opened(name).hand_over(pipes.theirs)
-        pipes.close_theirs()
+        await self._require_fork_server(name).hand_over(pipes.theirs)
+        pipes.close_child_ends()
         answer = await monitor.order(order)
-        self._opened(name)
+        self._require_fork_server(name)
         return answer
 
-    def _opened(self, name: str) -> ForkServerProcess:
+    def _require_fork_server(self, name: str) -> ForkServerProcess:
         if self._fork_server is None:
             raise StartError(name, "its supervisor is not open; start processes inside `async with Supervisor()`")
         return self._fork_server
@@ -194,9 +194,9 @@ class Supervisor:
 
 def _absolute(cwd: str | None, command: Sequence[str]) -> str:
     try:
-        return os.path.abspath(cwd or ".")  # noqa: PTH100 -- symlinks stay in it, as a shell has it
+        return os.path.abspath(cwd or ".")  # noqa: PTH100 -- keeps symlinks, as a shell does
     except FileNotFoundError:
-        raise StartError("".join(command[:1]), "our own working directory is gone; name one for it") from None
+        raise StartError("".join(command[:1]), "the current working directory no longer exists. Pass a cwd") from None
 
 
 def _spawn(line: int) -> int:
@@ -211,7 +211,7 @@ def _spawn(line: int) -> int:
     return os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsigmask=BLOCKED)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG) == (0, 0)
     except ChildProcessError:  # other code in our process has reaped it

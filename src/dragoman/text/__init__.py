@@ -1,7 +1,7 @@
-"""Foreign text made safe to show.
+"""Makes foreign text safe to show.
 
-`excerpt` shortens and quotes, `match` finds the closest word, `secret` hides secrets, `title` makes the title of a
-session, `width` counts columns.
+`excerpt` shortens and quotes text. `match` finds the closest word. `secret` redacts secrets. `title` builds session
+titles. `width` counts terminal columns.
 """
 
 from dragoman.text.safe import (

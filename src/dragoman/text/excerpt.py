@@ -1,15 +1,15 @@
-"""Parts of a text that is too long: its beginning, its two ends, or a quotation in a sentence."""
+"""Shortened versions of a long text: its beginning, its two ends, or a quotation in a sentence."""
 
 from dragoman.text.safe import one_line
 
 
 def shorten(text: str, max_chars: int) -> str:
-    """Return a text of at most so many characters; one that was cut ends in an ellipsis."""
+    """Return a text of at most `max_chars` characters. A shortened text ends in an ellipsis."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def shorten_middle(text: str, max_chars: int, mark: str = "…", *, beginning: float = 0.5) -> str:
-    """Return the two ends of a text that is too long around a mark; `beginning` is the share of the first."""
+    """Return the two ends of a long text with a mark between them. `beginning` is the share of the first end."""
     if len(text) <= max_chars:
         return text
     room = max(max_chars - len(mark), 0)
@@ -18,6 +18,6 @@ def shorten_middle(text: str, max_chars: int, mark: str = "…", *, beginning: f
 
 
 def quote(text: str, max_chars: int, mark: str = '"') -> str:
-    """Return a foreign text in quotation marks, in one line, `visible`, and cut if it is too long."""
+    """Return a foreign text in quotation marks: on one line, `visible`, and shortened if it is too long."""
     shown = one_line(text, max_chars).replace(mark, "'")
     return f"{mark}{shown}{mark}"

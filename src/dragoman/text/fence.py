@@ -1,4 +1,4 @@
-"""Text in a fence of Markdown: it is shown as it is, and can be taken out again."""
+"""Text in a Markdown code fence, which shows the text unchanged and from which it can be extracted."""
 
 import re
 
@@ -7,7 +7,7 @@ _FENCED = re.compile(r"(`{3,})\n(.*)\n\1", re.DOTALL)
 
 
 def fenced(text: str) -> str:
-    """Return text as Markdown that shows it as it is: in a fence that it cannot end."""
+    """Return text in a Markdown fence that is longer than any fence inside the text."""
     longest = max((len(found) for found in _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     newline = "" if text.endswith("\n") else "\n"
@@ -15,6 +15,6 @@ def fenced(text: str) -> str:
 
 
 def unfenced(markdown: str) -> str | None:
-    """Return the text in a fence, without the newline at its end; None where the whole is no fenced text."""
+    """Return the text inside a fence, without its last newline. Return None if the whole is not one fenced text."""
     found = _FENCED.fullmatch(markdown)
     return found.group(2) if found else None

@@ -1,36 +1,28 @@
-"""The title of a session, made of a prompt: one line, short, and without what looks like a secret.
+"""Builds the title of a session from its prompt: one short line, without text that looks like a secret.
 
-A title is shown in lists, to every viewer, and may be on a screen that others see; the prompt itself is not.
+Unlike the prompt, the title is shown in lists, to every viewer, and may be on a screen that others see.
 """
 
 import re
 
 from dragoman.text.safe import one_line
-from dragoman.text.secret import HIDDEN, is_secret_name
+from dragoman.text.secret import HIDDEN, KEY_SHAPES, is_secret_name
 
 MAX_TITLE_CHARS = 80
 
-_LOOKED_AT_CHARS = 4_000
-"""A prompt may have megabytes, and its title is in its first lines."""
+_SCANNED_CHARS = 4_000
+"""The characters of the prompt that are scanned. A prompt may have megabytes, but its title is near the start."""
 
-_KEY = re.compile(
-    r"\b(?:sk|pk|rk)[-_][\w-]{12,}"  # Anthropic, OpenAI, Stripe
-    r"|\b(?:gh[pousr]|github_pat|glpat|xox[abeoprs]|hf|npm|pypi)[-_][\w-]{12,}"
-    r"|\bAKIA[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
-    r"|\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?"  # a JSON Web Token
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
-    re.DOTALL,
-)
-"""Shapes that providers give their keys, so that leaks of them are found."""
+_KEY = re.compile(KEY_SHAPES + r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*", re.DOTALL)
 
 _ASSIGNMENT = re.compile(r"""(?<![/\\.])\b([A-Za-z][\w-]*)(\s*[=:]\s*)("[^"]*"|'[^']*'|\S+)""")
-"""A name and its value; the end of a path, such as `/etc/passwd: what is that?`, is no name."""
+"""A name and its value. The end of a path, as in `/etc/passwd: what is that?`, is not a name."""
 _USER_IN_ADDRESS = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@]+@")
 
 
-def make_title(prompt: str, max_chars: int = MAX_TITLE_CHARS) -> str:
-    """Return the title that a prompt gives; empty for one without words."""
-    return one_line(_without_secrets(prompt.strip()[:_LOOKED_AT_CHARS]), max_chars)
+def make_title(prompt: str) -> str:
+    """Return a title for a prompt. It is empty if the prompt has no words."""
+    return one_line(_without_secrets(prompt.strip()[:_SCANNED_CHARS]), MAX_TITLE_CHARS)
 
 
 def _without_secrets(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The width of a text in columns of a terminal, and texts cut to a width."""
+"""The width of a text in terminal columns, and texts shortened to a width."""
 
 import unicodedata
 
@@ -6,23 +6,23 @@ _ZERO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 
 def cells(text: str) -> int:
-    """Return the number of columns that a text takes."""
+    """Return the number of columns that a text occupies."""
     if text.isascii():
         return len(text)
     return sum(map(_cell, text))
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text that takes at most so many columns; one that was cut ends in an ellipsis."""
+    """Return a text of at most `width` columns. A shortened text ends in an ellipsis."""
     if cells(text) <= width:
         return text
-    taken, used = "", 0
+    kept, used = "", 0
     for character in text:
         used += _cell(character)
         if used > width - 1:
             break
-        taken += character
-    return taken + "…"
+        kept += character
+    return kept + "…"
 
 
 def _cell(character: str) -> int:

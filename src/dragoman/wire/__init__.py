@@ -1,12 +1,12 @@
 """JSON-RPC 2.0 over lines: framing and messages without I/O, the peer, and its transports."""
 
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter, Oversized
-from dragoman.wire.handler import HEADS, Handler, IncomingRequest, Shortcut
+from dragoman.wire.handler import HEADS, IncomingRequest, Shortcut
 from dragoman.wire.incoming import MAX_IN_FLIGHT
-from dragoman.wire.memory import MemoryTransport, memory_pair
-from dragoman.wire.message import MAX_NESTING, ErrorObject, Malformed, Message, error_object, parse
+from dragoman.wire.memory import memory_pair
+from dragoman.wire.message import MAX_NESTING, Malformed, Message, error_object, parse
 from dragoman.wire.peer import Peer
-from dragoman.wire.stdio import StdioTransport, take_stdio
+from dragoman.wire.stdio import StdioTransport, claim_stdio
 from dragoman.wire.stream import ByteReader, ByteWriter, StreamTransport
 from dragoman.wire.transport import LayeredTransport, Receiver, Transport
 
@@ -17,13 +17,10 @@ __all__ = [
     "MAX_NESTING",
     "ByteReader",
     "ByteWriter",
-    "ErrorObject",
-    "Handler",
     "IncomingRequest",
     "LayeredTransport",
     "LineSplitter",
     "Malformed",
-    "MemoryTransport",
     "Message",
     "Oversized",
     "Peer",
@@ -32,8 +29,8 @@ __all__ = [
     "StdioTransport",
     "StreamTransport",
     "Transport",
+    "claim_stdio",
     "error_object",
     "memory_pair",
     "parse",
-    "take_stdio",
 ]

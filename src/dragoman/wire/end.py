@@ -1,25 +1,25 @@
-"""The end of a connection, as a state.
+"""How a connection ends, as a state machine.
 
-    OPEN ──end_input──▶ DRAINING ──explain──▶ ENDED ──close──▶ CLOSED
-      └───────────────────┴────────── close ─────────────────────▲
+    OPEN ──end_input──▶ DRAINING ──end──▶ ENDED ──close──▶ CLOSED
+      └───────────────────┴───────── close ──────────────────▲
 
-OPEN      Lines come, and calls can be made.
-DRAINING  No line will come, but lines may wait in the backlog: answers among them still count.
-ENDED     All lines were taken. Calls that waited have failed with the reason, because no answer can come; handlers
-          that run may go on and answer, because the side that closed its output may still read its input.
-CLOSED    This side let go: lines are dropped and handlers are cancelled.
+OPEN      Lines arrive, and calls can be made.
+DRAINING  No more lines will arrive. The backlog may still hold lines, and responses among them still count.
+ENDED     All lines were handled. Open calls have failed with the reason, because no response can arrive. Running
+          handlers may continue and answer, because the other side may still read although it closed its output.
+CLOSED    This side closed the connection. Lines are dropped and handlers are cancelled.
 
-The first reason counts: a connection that ended by itself and is closed later keeps the reason of its end.
+The first reason is kept. If the other side ended the connection and we close it later, the reason stays the same.
 """
 
 import asyncio
 from enum import Enum, auto
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 
 
 class EndState(Enum):
-    """How far the end of a connection has come."""
+    """The progress of a connection towards its end."""
 
     OPEN = auto()
     DRAINING = auto()
@@ -31,49 +31,49 @@ _ORDER = tuple(EndState)
 
 
 class ConnectionEnd:
-    """Guards the state of one connection; it moves forward only."""
+    """Guards the state of one connection. The state only moves forward."""
 
     def __init__(self) -> None:
         self.state = EndState.OPEN
-        """How far the end has come; changed by the methods below alone."""
-        self.reason: ConnectionClosed | None = None
-        """Why no call can be made; None while the state is OPEN or DRAINING."""
+        """The current state. Only the methods below change it."""
+        self.reason: ConnectionClosedError | None = None
+        """Why no call can be made. None while the state is OPEN or DRAINING."""
         self.input_was_file = False
         self._input_ended = asyncio.Event()
-        self._explained = asyncio.Event()
+        self._ended = asyncio.Event()
 
     @property
     def has_input_ended(self) -> bool:
-        """Whether the transport has said that no line will come any more."""
+        """Whether the transport reported the end of its input."""
         return self._input_ended.is_set()
 
     def end_input(self, *, was_file: bool) -> None:
-        """Take note that no line will come any more."""
+        """Record that no more lines will arrive."""
         self.input_was_file = was_file
         self._input_ended.set()
         self._move_to(EndState.DRAINING)
 
-    def explain(self, reason: ConnectionClosed) -> ConnectionClosed:
-        """Take note that all lines were taken, and return the reason that counts."""
+    def end(self, reason: ConnectionClosedError) -> ConnectionClosedError:
+        """Record that all lines were handled. Return the reason that counts."""
         if self.reason is None:
             self.reason = reason
-            self._explained.set()
+            self._ended.set()
         self._move_to(EndState.ENDED)
         return self.reason
 
-    def close(self, reason: ConnectionClosed) -> ConnectionClosed:
-        """Take note that this side lets go, and return the reason that counts."""
-        counts = self.explain(reason)
+    def close(self, reason: ConnectionClosedError) -> ConnectionClosedError:
+        """Record that this side closes the connection. Return the reason that counts."""
+        counts = self.end(reason)
         self._move_to(EndState.CLOSED)
         return counts
 
     async def wait_input_ended(self) -> None:
-        """Wait until no line will come any more."""
+        """Wait until no more lines will arrive."""
         await self._input_ended.wait()
 
-    async def wait_explained(self) -> None:
+    async def wait_ended(self) -> None:
         """Wait until the reason is known."""
-        await self._explained.wait()
+        await self._ended.wait()
 
     def _move_to(self, state: EndState) -> None:
         if _ORDER.index(state) > _ORDER.index(self.state):

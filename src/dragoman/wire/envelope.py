@@ -1,4 +1,4 @@
-"""Lines of JSON-RPC taken apart and put together, without a look at their payloads."""
+"""Edits and builds lines of JSON-RPC without decoding their payloads."""
 
 from typing import Any
 
@@ -14,8 +14,15 @@ decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_string = msgspec.json.Decoder(str).decode
 
 
+class _SessionParams(msgspec.Struct, gc=False):
+    session_id: str = msgspec.field(name="sessionId")
+
+
+_decode_session = msgspec.json.Decoder(_SessionParams).decode
+
+
 def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
-    """Give the fields of an object; anything else has none."""
+    """Return the fields of a JSON object. Return an empty dict for any other value."""
     if raw is UNSET:
         return {}
     try:
@@ -25,38 +32,46 @@ def fields_of(raw: Raw | UnsetType) -> dict[str, Raw]:
 
 
 def string_of(raw: Raw | None) -> str | None:
-    """Decode a string; None for anything else."""
+    """Decode a string. Return None for any other value."""
     try:
         return None if raw is None else _decode_string(raw)
     except BAD_JSON:
         return None
 
 
+def session_of(params: Raw) -> str | None:
+    """Return the session ID in `params`, or None if there is none."""
+    try:
+        return _decode_session(params).session_id
+    except BAD_JSON:
+        return None
+
+
 def with_id(line: bytes, id_: bytes) -> bytes:
-    """Give a message another id; everything else stays as it came."""
+    """Return a message with its ID replaced."""
     fields = decode_fields(line)
     fields["id"] = Raw(id_)
     return encode(fields)
 
 
 def with_param(line: bytes, key: str, value: Any) -> bytes:
-    """Give a message another value of one of its params."""
+    """Return a message with one of its params replaced."""
     fields = decode_fields(line)
     fields["params"] = Raw(encode({**fields_of(fields.get("params", UNSET)), key: value}))
     return encode(fields)
 
 
 def make_request(id_: bytes, method: str, params: Any) -> bytes:
-    """Make a request."""
+    """Build a request."""
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "method": method, "params": params})
 
 
 def make_result(id_: bytes, result: Any) -> bytes:
-    """Make the answer to a request."""
+    """Build a response with a result."""
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "result": result})
 
 
 def make_error(id_: bytes, code: int, data: Any = None, *, sentence: str | None = None) -> bytes:
-    """Make an error answer; `data` gives the reason in words, unless there is another sentence."""
+    """Build an error response. `data` becomes the message, unless `sentence` is given."""
     error = RpcError(code, data, sentence=sentence)
     return encode({"jsonrpc": "2.0", "id": Raw(id_), "error": error_object(error)})

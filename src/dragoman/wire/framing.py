@@ -1,9 +1,9 @@
-"""Bytes in, lines out: newline-delimited framing without any I/O.
+"""Splits bytes into lines: newline-delimited framing without I/O.
 
-A line that grows over the limit is dropped as it comes, so that memory stays bounded. When it ends, one `Oversized`
-takes its place, with its two ends: the id of a message is short and near its beginning, or the very last thing in it,
-so that the answer, or the refusal, can name it. A line that does not end is reported all the same, at `GIVE_UP_FACTOR`
-times the limit.
+A line over the limit is dropped while it arrives, so that memory stays bounded. When it ends, an `Oversized` object
+takes its place. The object keeps both ends of the line, because the ID of a message is near its beginning or at its
+very end. With the ID, the error can answer the right request. A line that does not end is reported when it exceeds
+`GIVE_UP_FACTOR` times the limit.
 """
 
 from typing import Self
@@ -11,17 +11,20 @@ from typing import Self
 import msgspec
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Longest message on a pipe: images and files travel inside messages, base64 and all."""
+"""The longest message on every transport, in both directions. Images and files travel inside messages, in base64."""
+
+MAX_FRAME_BYTES = MAX_LINE_BYTES + 1024 * 1024
+"""The longest frame or event that we read from the network: a message plus the marks that a bridge adds to it."""
 
 EDGE_BYTES = 4096
-"""Kept of each end of a line that is too long: far more than a method and an id have."""
+"""The bytes kept of each end of a line that is too long. A method and an ID are far shorter."""
 
 GIVE_UP_FACTOR = 16
-"""A line so many times as long as the limit is not waited for any longer: a gibibyte, by default."""
+"""How many times the limit a line may reach before it is reported without its end: 1 GiB by default."""
 
 
 class Oversized(msgspec.Struct, frozen=True):
-    """Stands where a line was longer than the limit, with how it began and, if it has ended, how it ended."""
+    """Replaces a line over the limit. Holds the beginning of the line, and its end if the line has ended."""
 
     max_bytes: int
     head: bytes = b""
@@ -29,17 +32,22 @@ class Oversized(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, line: bytes, max_bytes: int) -> Self:
-        """Make the object in place of a line."""
-        has_end = len(line) <= _give_up_bytes(max_bytes)
+        """Build the replacement for a complete line."""
+        has_end = len(line) <= _max_skipped_bytes(max_bytes)
         return cls(max_bytes, line[:EDGE_BYTES], line[-EDGE_BYTES:] if has_end else b"")
 
 
-def _give_up_bytes(max_bytes: int) -> int:
+def too_long(max_bytes: int = MAX_LINE_BYTES) -> str:
+    """Return the error text for a message that is too long, the same on every transport."""
+    return f"the message is longer than the limit of {max_bytes} bytes"
+
+
+def _max_skipped_bytes(max_bytes: int) -> int:
     return max(GIVE_UP_FACTOR * max_bytes, EDGE_BYTES)
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines; blank lines are dropped."""
+    """Splits a stream of bytes into lines and drops blank lines."""
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -48,7 +56,7 @@ class LineSplitter:
         self._skipped: _Skipped | None = None
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Take the next bytes and return the lines that they complete."""
+        """Add bytes and return the lines that they complete."""
         lines: list[bytes | Oversized] = []
         whole = data.split(b"\n")
         last = whole.pop()
@@ -64,7 +72,7 @@ class LineSplitter:
         return lines
 
     def finish(self) -> list[bytes | Oversized]:
-        """Return the rest without a newline at the end of the stream."""
+        """Return the last line if the stream ended without a newline."""
         lines: list[bytes | Oversized] = []
         self._release(lines)
         return lines
@@ -79,14 +87,14 @@ class LineSplitter:
         else:
             self._skipped = _Skipped([*self._parts, part])
             self._forget()
-        if self._skipped.size > _give_up_bytes(self._max_bytes) and not self._skipped.is_told:
-            self._skipped.is_told = True
+        if self._skipped.size > _max_skipped_bytes(self._max_bytes) and not self._skipped.is_reported:
+            self._skipped.is_reported = True
             lines.append(Oversized(self._max_bytes, self._skipped.head))
 
     def _release(self, lines: list[bytes | Oversized]) -> None:
         skipped, self._skipped = self._skipped, None
         if skipped is not None:
-            if not skipped.is_told:
+            if not skipped.is_reported:
                 lines.append(Oversized(self._max_bytes, skipped.head, skipped.tail))
             return
         line = b"".join(self._parts)
@@ -103,13 +111,14 @@ class LineSplitter:
 
 
 class BlockSplitter(LineSplitter):
-    """Cuts a stream of bytes into blocks of whole lines, each line with its newline; for receivers of many lines."""
+    """Splits a stream of bytes into blocks of whole lines with newlines, for receivers that handle many at once."""
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Take the next bytes and return the lines that they complete, in as few blocks as possible."""
+        """Add bytes and return the lines that they complete, in as few blocks as possible."""
         end = data.rfind(b"\n") + 1
         if end == 0 or len(data) > self._max_bytes:
             return [line + b"\n" if isinstance(line, bytes) else line for line in super().feed(data)]
+        # Complete a held line first. Then pass on all whole lines of `data` as one block, and hold the rest.
         blocks: list[bytes | Oversized] = []
         begin = 0
         if self._held_bytes or self._skipped is not None:
@@ -126,23 +135,23 @@ class BlockSplitter(LineSplitter):
         return blocks
 
     def finish(self) -> list[bytes | Oversized]:
-        """Return the rest without a newline at the end of the stream, with one."""
+        """Return the last line, with a newline added, if the stream ended without one."""
         return [line + b"\n" if isinstance(line, bytes) else line for line in super().finish()]
 
 
 class _Skipped:
-    """The known parts of a line that is being dropped."""
+    """The parts that are kept of a line that is being dropped."""
 
     def __init__(self, parts: list[bytes]) -> None:
         self.size = 0
         self.head = b""
         self.tail = b""
-        self.is_told = False
+        self.is_reported = False
         for part in parts:
             self.add(part)
 
     def add(self, part: bytes) -> None:
-        """Take the next part of it."""
+        """Add the next part of the line."""
         self.size += len(part)
         if len(self.head) < EDGE_BYTES:
             self.head += part[: EDGE_BYTES - len(self.head)]

@@ -1,9 +1,8 @@
-"""The handler of incoming requests and notifications, and the shortcut to it for the most frequent notification.
+"""The handler of incoming requests and notifications, and a shortcut for the most frequent notification.
 
-The notification that came last is the likeliest to come next. A line that begins to the letter as we would write
-one, ends in a brace, and whose rest decodes as the params of that method, can have nothing else in it: it is that
-notification, and its envelope need not be decoded first. Every other line, and every one that does not decode, is
-parsed as a whole.
+The last notification is the most likely one to arrive next. The shortcut accepts a line if it begins byte for byte as
+we would write that notification, ends in a brace, and the rest decodes as the params of the method. Such a line cannot
+contain anything else, so its envelope need not be decoded. Every other line is parsed as a whole.
 """
 
 import asyncio
@@ -16,14 +15,14 @@ from msgspec import Raw
 _encode = msgspec.json.Encoder().encode
 
 _MAX_HEADS = 256
-"""A relay passes on methods that its peers invent; at most this many are remembered."""
+"""The number of methods that are remembered. A relay passes on methods that its peers invent."""
 
 
 class IncomingRequest:
-    """A request of the other side while it is being answered.
+    """A request of the other side that is being answered.
 
-    `on_cancel`, when a handler sets it, is called when the other side cancels the request, in place of
-    cancelling the handler's task: for handlers that end by themselves and have an answer for that case.
+    A handler may set `on_cancel`. It is called when the other side cancels the request, instead of cancelling the
+    handler's task. This is for handlers that stop on their own and have an answer for that case.
     """
 
     __slots__ = ("id", "method", "on_cancel", "params", "task")
@@ -36,7 +35,7 @@ class IncomingRequest:
         self.task: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """Cancel, at the request of the other side."""
+        """Cancel the request because the other side asked for it."""
         if self.on_cancel is not None:
             self.on_cancel()
         elif self.task is not None:
@@ -44,19 +43,19 @@ class IncomingRequest:
 
 
 class Handler(Protocol):
-    """Answers the requests and takes the notifications of the other side."""
+    """Answers the requests and handles the notifications of the other side."""
 
     def request(self, request: IncomingRequest) -> Awaitable[Any]:
-        """Answer a request: the result is encoded and sent; an `RpcError` is sent as the error."""
+        """Answer a request. The result is encoded and sent, and an `RpcError` is sent as the error."""
         ...
 
     def notification(self, method: str, params: Raw) -> Awaitable[None] | None:
-        """Handle a notification, at once or by awaiting the returned coroutine."""
+        """Handle a notification at once, or return a coroutine that handles it."""
         ...
 
 
 class NotificationHeads(dict[str, bytes]):
-    """The beginning of a notification, up to its params, by method."""
+    """The beginning of a notification up to its params, by method."""
 
     def __missing__(self, method: str) -> bytes:
         head = b'{"jsonrpc":"2.0","method":%b,"params":' % _encode(method)
@@ -69,7 +68,7 @@ HEADS = NotificationHeads()
 
 
 class Shortcut(NamedTuple):
-    """The beginnings of the lines of one method, the decoder of the rest, and the handler."""
+    """The beginning of a notification's line, the decoder of the rest, and the handler."""
 
     head: bytes
     decode: Callable[[bytes], Any]
@@ -81,4 +80,4 @@ def _refuse(rest: bytes) -> None:
 
 
 NO_SHORTCUT = Shortcut(b"\n", _refuse, _refuse)
-"""Fits no line: none begins with a newline."""
+"""Matches no line, because no line begins with a newline."""

@@ -1,21 +1,21 @@
-"""Two transports in one process, each the other's other side."""
+"""Two connected transports in one process."""
 
 import asyncio
 from collections import deque
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.wire.framing import LineSplitter
 from dragoman.wire.transport import Outbox, Receiver
 
 
 def memory_pair() -> tuple["MemoryTransport", "MemoryTransport"]:
-    """Make two transports that are connected to each other."""
+    """Create two transports that are connected to each other."""
     there, back = _Direction(), _Direction()
     return MemoryTransport(back, there), MemoryTransport(there, back)
 
 
 class _Direction:
-    """One direction: lines that go in at one end come out at the other on the next loop tick."""
+    """One direction. Lines that are put in are delivered on the next tick of the event loop."""
 
     def __init__(self) -> None:
         self.outbox = Outbox()
@@ -62,7 +62,7 @@ class _Direction:
 
 
 class MemoryTransport:
-    """Carries lines to the transport that was made together with it."""
+    """Carries lines to the transport that was created with it."""
 
     def __init__(self, incoming: _Direction, outgoing: _Direction) -> None:
         self._incoming = incoming
@@ -92,8 +92,8 @@ class MemoryTransport:
     def resume_reading(self) -> None:
         self._incoming.pause(paused=False)
 
-    async def explain_end(self) -> ConnectionClosed:
-        return ConnectionClosed("the other side closed the connection")
+    async def explain_end(self) -> ConnectionClosedError:
+        return ConnectionClosedError("the other side closed the connection")
 
     async def close(self) -> None:
         self._outgoing.end()

@@ -1,9 +1,8 @@
-"""One line in, one JSON-RPC message out.
+"""Parses one line into one JSON-RPC message.
 
-`parse` never raises: a line is a `Message` or it is `Malformed`, which says how to answer it. The
-parameters and results inside stay the bytes that came (`msgspec.Raw`): code that knows their type decodes
-them, once, and code that only passes them on does not decode them at all. Ids stay bytes too, so that
-an id of any form comes back to the letter.
+`parse` never raises. A line becomes a `Message`, or a `Malformed` that says how to answer it. Params and results stay
+raw bytes (`msgspec.Raw`). Code that knows their type decodes them once, and code that passes them on does not decode
+them at all. IDs stay bytes as well, so that every form of ID is returned unchanged.
 """
 
 import re
@@ -13,28 +12,28 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import ErrorCode, RpcError, join_words
+from dragoman.errors import ErrorCode, RpcError, error_text
 from dragoman.text import one_line
-from dragoman.wire.framing import EDGE_BYTES, Oversized
+from dragoman.wire.framing import EDGE_BYTES, Oversized, too_long
 
 MAX_NESTING = 200
-"""Deepest nesting: far beyond any real message, far below where a recursive decoder gives up."""
+"""The deepest nesting allowed. Real messages are far flatter, and recursive decoders fail only far deeper."""
 
 SURELY_SHALLOW_BYTES = 2 * MAX_NESTING
-"""A line this short has no room for more levels."""
+"""A line of at most this length cannot exceed the nesting limit."""
 
 NULL_ID = b"null"
 
 NO_PARAMS = Raw(b"{}")
-"""Stands for params that were absent."""
+"""The params of a message that has none."""
 
 BAD_JSON = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-"""A string, also one that never ends: without that the search would begin anew at each quote in it."""
+"""A string, even one that never ends. Otherwise the search would restart at each quote inside it."""
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 MAX_MESSAGE = 500
-"""Letters of an error's message: a sentence or three; `data` has the whole."""
+"""The length limit of an error's message: one to three sentences. `data` holds the full text."""
 
 _STARTS_OF_AN_ID = frozenset(b'"-0123456789n')
 
@@ -59,7 +58,7 @@ _SURROGATES = re.compile(
 
 
 class Message(msgspec.Struct, gc=False):
-    """A request (method and id), a notification (method alone) or a response (result or error), as it came."""
+    """A request (method and ID), a notification (method only) or a response (result or error), as received."""
 
     jsonrpc: Literal["2.0"]
     id: Raw | UnsetType = UNSET
@@ -70,14 +69,14 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A line that is no message, and the error to answer it with; a response and a notification get no answer."""
+    """A line that is not a message, and the error to send back. Responses and notifications get no answer."""
 
     code: ErrorCode
     problem: str
     id: bytes = NULL_ID
     answerable: bool = True
     answered_ids: tuple[bytes, ...] = ()
-    """The ids of the responses in a batch."""
+    """The IDs of the responses in a batch."""
 
 
 class ErrorObject(msgspec.Struct):
@@ -88,9 +87,9 @@ class ErrorObject(msgspec.Struct):
     data: Any = UNSET
 
     @property
-    def words(self) -> str:
-        """The sentence for a person."""
-        return join_words(self.code, self.message, None if self.data is UNSET else self.data)
+    def text(self) -> str:
+        """The text to show to the user."""
+        return error_text(self.code, self.message, None if self.data is UNSET else self.data)
 
 
 _decode = msgspec.json.Decoder(Message).decode
@@ -101,10 +100,9 @@ _decode_id = msgspec.json.Decoder(str | int | float | None).decode
 
 
 def parse(line: bytes | Oversized) -> Message | Malformed:
-    """Make a message of a line."""
+    """Parse a line into a message."""
     if not isinstance(line, bytes):
-        problem = f"the message is longer than {line.max_bytes} bytes, the limit"
-        return _describe_ends(line.head, line.tail, problem)
+        return _describe_ends(line.head, line.tail, too_long(line.max_bytes))
     if not is_sound(line):
         return _explain_unsound(line)
     try:
@@ -116,8 +114,16 @@ def parse(line: bytes | Oversized) -> Message | Malformed:
     return message
 
 
+def parse_mended(line: bytes) -> tuple[Message | Malformed, bytes]:
+    """Parse a line. If lone surrogates make it malformed, replace them first. Return the message and its line."""
+    message = parse(line)
+    if isinstance(message, Malformed) and (mended := replace_lone_surrogates(line)):
+        return parse(mended), mended
+    return message, line
+
+
 def is_sound(line: bytes) -> bool:
-    """Tell whether a line is UTF-8 and not nested too deeply, neither of which its decoder may find out."""
+    """Return whether a line is UTF-8 and not nested too deeply. The decoder may find out neither."""
     if not line.isascii():
         try:
             str(line, "utf-8")
@@ -127,7 +133,7 @@ def is_sound(line: bytes) -> bool:
 
 
 def parse_error(raw: Raw) -> ErrorObject:
-    """Decode the `error` of a response; one that is no error object becomes one that says so."""
+    """Decode the `error` of a response. If it is malformed, return an error object that says so."""
     try:
         return _decode_error(raw)
     except BAD_JSON as error:
@@ -135,16 +141,17 @@ def parse_error(raw: Raw) -> ErrorObject:
 
 
 def error_object(error: RpcError) -> ErrorObject:
-    """Return an error as it goes on the wire; a foreign text in its message becomes one short line."""
+    """Return an error as it is sent. Its message is shortened to one line, because it may contain foreign text."""
     return ErrorObject(
         int(error.code), one_line(error.message, MAX_MESSAGE), UNSET if error.data is None else error.data
     )
 
 
 def replace_lone_surrogates(line: bytes) -> bytes | None:
-    r"""Return a line with a replacement character for each lone surrogate, as in `"\ud83d"`; None without any.
+    r"""Return a line with a replacement character for each lone surrogate, as in `"\ud83d"`, or None if it has none.
 
-    Some programs cut a text in the middle of an emoji. No decoder takes that; a message is worth more than a letter.
+    Some programs cut a text in the middle of an emoji. No decoder accepts that, but a message is worth more than one
+    character.
     """
     found = False
 
@@ -160,13 +167,13 @@ def replace_lone_surrogates(line: bytes) -> bytes | None:
 
 
 def encode_with_surrogates(value: object, encoder: msgspec.json.Encoder) -> bytes:
-    """Encode a value that msgspec refuses for its lone surrogates, with a replacement character for each of them."""
+    """Encode a value that msgspec rejects because of lone surrogates. Each becomes a replacement character."""
 
     def encode_other(other: object) -> object:
         if isinstance(other, msgspec.Raw):
             return msgspec.json.decode(other)
         if encoder.enc_hook is None:
-            raise NotImplementedError(f"{type(other).__name__} has no JSON form")
+            raise NotImplementedError(f"{type(other).__name__} cannot be converted to JSON")
         return encoder.enc_hook(other)
 
     return encoder.encode(_without_surrogates(msgspec.to_builtins(value, str_keys=True, enc_hook=encode_other)))
@@ -174,7 +181,7 @@ def encode_with_surrogates(value: object, encoder: msgspec.json.Encoder) -> byte
 
 def _without_surrogates(value: Any) -> Any:
     match value:
-        case str():  # two halves beside each other become the one letter that they are
+        case str():  # two adjacent halves become the one character that they encode
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case list():
             return [_without_surrogates(each) for each in cast("list[Any]", value)]
@@ -205,31 +212,31 @@ def _explain_unsound(line: bytes) -> Malformed:
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
         seen = _describe(line.decode("utf-8", "replace").encode(), problem)
-        # A request gets the answer to a text that is no JSON; a response fails the call that it was meant for.
+        # A request gets a parse error as its answer. A response fails the call that it answers.
         return Malformed(ErrorCode.PARSE_ERROR, problem) if seen.answerable else seen
     return _describe(line, f"the message is nested deeper than {MAX_NESTING} levels, the limit")
 
 
 def _explain(line: bytes, error: Exception) -> Malformed:
-    """Name the mistake of a line that did not decode: not JSON, not an object, or not an envelope."""
+    """Explain why a line did not decode: it is not JSON, not an object, or not an envelope."""
     if not isinstance(error, msgspec.ValidationError):
-        return Malformed(ErrorCode.PARSE_ERROR, _first_words(error))
+        return Malformed(ErrorCode.PARSE_ERROR, _decode_problem(error))
     try:
         fields = _decode_fields(line)
     except msgspec.ValidationError:
         if not line.lstrip().startswith(b"["):
             return Malformed(ErrorCode.INVALID_REQUEST, "expected a JSON object")
-        problem = "batches are not part of the protocol; send one message a line"
-        return Malformed(ErrorCode.INVALID_REQUEST, problem, answered_ids=_answered_in(line))
+        problem = "batches are not part of the protocol. Send one message per line"
+        return Malformed(ErrorCode.INVALID_REQUEST, problem, answered_ids=_response_ids(line))
     except BAD_JSON as malformed:
-        return Malformed(ErrorCode.PARSE_ERROR, _first_words(malformed))
+        return Malformed(ErrorCode.PARSE_ERROR, _decode_problem(malformed))
     if bytes(fields.get("jsonrpc", b"")) != b'"2.0"':
         return _describe(line, 'jsonrpc: expected "2.0"')
     return _describe(line, "method: expected a string")
 
 
-def _answered_in(batch: bytes) -> tuple[bytes, ...]:
-    """Return the ids of the responses in a batch."""
+def _response_ids(batch: bytes) -> tuple[bytes, ...]:
+    """Return the IDs of the responses in a batch."""
     try:
         messages = _decode_batch(batch)
     except BAD_JSON:
@@ -240,20 +247,20 @@ def _answered_in(batch: bytes) -> tuple[bytes, ...]:
 def _describe(line: bytes, problem: str) -> Malformed:
     try:
         fields = _decode_fields(line)
-    except BAD_JSON:  # nested so deeply that even passing over it fails
+    except BAD_JSON:  # nested so deeply that even skipping it fails
         return _describe_ends(line[:EDGE_BYTES], line[-EDGE_BYTES:], problem)
-    given = bytes(fields.get("id", NULL_ID))
+    id_ = bytes(fields.get("id", NULL_ID))
     is_response = "method" not in fields and ("result" in fields or "error" in fields)
     return Malformed(
         ErrorCode.INVALID_REQUEST,
         problem,
-        id=given if given[0] in _STARTS_OF_AN_ID else NULL_ID,
+        id=id_ if id_[0] in _STARTS_OF_AN_ID else NULL_ID,
         answerable=not is_response,
     )
 
 
 def _describe_ends(head: bytes, tail: bytes, problem: str) -> Malformed:
-    """Refuse a message that cannot be decoded under its own id, if one of its ends tells it."""
+    """Refuse a message that cannot be decoded, under its own ID if one of its ends contains it."""
     seen = read_ends(head, tail)
     try:
         _decode_id(seen.id or NULL_ID)
@@ -263,12 +270,12 @@ def _describe_ends(head: bytes, tail: bytes, problem: str) -> Malformed:
     return Malformed(ErrorCode.INVALID_REQUEST, problem, id=seen.id or NULL_ID, answerable=is_answerable)
 
 
-def _first_words(error: Exception) -> str:
+def _decode_problem(error: Exception) -> str:
     return str(error).removeprefix("JSON is malformed: ") if isinstance(error, msgspec.DecodeError) else "not JSON"
 
 
 def _is_too_deep(line: bytes) -> bool:
-    """Tell whether the nesting is over the limit, without a loop in Python."""
+    """Return whether the nesting exceeds the limit, without a Python loop."""
     if line.count(b"{") + line.count(b"[") <= MAX_NESTING:
         return False
     steps = _STRING.sub(b"", line).translate(_STEPS, delete=_ALL_BUT_BRACKETS)
@@ -276,16 +283,17 @@ def _is_too_deep(line: bytes) -> bool:
 
 
 class MessageEnds(msgspec.Struct, frozen=True):
-    """The kind and the id of a message, as far as its two ends give them."""
+    """The kind and the ID of a message, as far as its two ends show them."""
 
     kind: MessageKind
     id: bytes | None = None
 
 
 def read_ends(head: bytes, tail: bytes) -> MessageEnds:
-    """Find kind and id of a message from its two ends, which may overlap, when the whole is too long or too deep.
+    """Find the kind and ID of a message that is too long or too deep, from its two ends, which may overlap.
 
-    Ids and methods are short and stand near the beginning of a message, or at its very end; nothing else is read.
+    IDs and methods are short. They are near the beginning of a message or at its very end, so only these parts are
+    read.
     """
     kind: MessageKind = "unknown"
     found: bytes | None = None
@@ -295,12 +303,12 @@ def read_ends(head: bytes, tail: bytes) -> MessageEnds:
         kind = _KIND_BY_KEY.get(key[1], kind)
         value = _MEMBER.match(head, key.end())
         if value is None:
-            break  # the long or deep one, or the last: members behind it are in the tail
+            break  # the long or deep member, or the last one: any later members are in the tail
         if key[1] == b'"id"':
             found = value[1]
         at = value.end()
     if found is None and (last := _LAST_ID.search(tail)):
         found = last[1]
     if found is not None and kind in {"notification", "unknown"}:
-        kind = "request"  # also where the method is behind its long params
+        kind = "request"  # the method may follow its long params, out of sight
     return MessageEnds(kind, found)

@@ -1,21 +1,20 @@
-"""One side of a JSON-RPC conversation: it calls, notifies, answers, cancels and ends.
+"""One side of a JSON-RPC conversation. It calls, notifies, answers, cancels and ends.
 
-Order. Lines are taken in the order in which they came. A notification is handled at once when its
-handler is a plain function; when it is a coroutine the lines behind it wait in a backlog until it is
-done. So notifications are handled one after the other, a response is never delivered before the
-notifications that came ahead of it were handled, and a request begins after those ahead of
-it and before those behind it; requests then run side by side, each in its own task.
+Order. Lines are handled in the order in which they arrive. If the handler of a notification is a plain function, it
+runs at once. If it is a coroutine, the lines after it wait in a backlog until it is done. So notifications are handled
+one after another, and a response is never delivered before the notifications that precede it. A request starts after
+the lines before it and before the lines after it. Requests then run concurrently, each in its own task.
 
-A notification handler that awaits a call on its own connection would wait for an answer that waits in
-the backlog behind it: such a call raises `WouldDeadlock`. The most frequent notification takes a shortcut
-(see `handler`), in the same order.
+A notification handler must not await a call on its own connection. The response would wait in the backlog for the
+handler itself, so such a call raises `DeadlockError`. The most frequent notification takes a shortcut (see `handler`)
+that keeps the order.
 
-Bounds. Sending waits while the other side does not take what was sent (`HIGH_WATER_BYTES`). A backlog of
-more than `MAX_BACKLOG_BYTES` stops reading, and so does a peer that provokes refusals faster than it
-reads them. More than `MAX_IN_FLIGHT` requests at a time are refused.
+Bounds. Sending waits while the other side does not read (`HIGH_WATER_BYTES`). Reading stops while the backlog exceeds
+`MAX_BACKLOG_BYTES`, and while the other side provokes refusals faster than it reads them. More than `MAX_IN_FLIGHT`
+concurrent requests are refused.
 
-End. `end` has its states. When the input ends, calls that are still waiting fail with the reason at once; handlers
-that are running get `END_GRACE_S` to finish and answer, or as long as they like when the input was a file.
+End. `end` describes the states. When the input ends, open calls fail at once with the reason. Running handlers get
+`END_GRACE_S` to finish and answer, or unlimited time if the input was a file.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from typing import Any, Self
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, RpcError, WouldDeadlock
+from dragoman.errors import ConnectionClosedError, DeadlockError, DragomanError, ErrorCode, RpcError
 from dragoman.wire.end import ConnectionEnd, EndState
 from dragoman.wire.framing import Oversized
 from dragoman.wire.handler import HEADS, NO_SHORTCUT, Handler, IncomingRequest, Shortcut
@@ -44,13 +43,13 @@ from dragoman.wire.outgoing import FLUSH_BYTES, OpenCalls, SendBuffer
 from dragoman.wire.transport import HIGH_WATER_BYTES, Transport
 
 END_GRACE_S = 1.0
-"""How long running handlers may continue after the input ended: enough to answer piped requests."""
+"""How long running handlers may continue after the input ended. This is enough to answer piped requests."""
 
 MAX_WARNINGS = 5
-"""Malformed messages that are warned of one by one: a program that is no peer prints thousands a second."""
+"""Malformed messages that are logged as warnings. A program that is not a peer may print thousands per second."""
 
-CRASHED = "something went wrong inside; the log on stderr has the details"
-"""The answer for a handler that failed by its own fault."""
+CRASHED = "an internal error occurred; see the log on stderr"
+"""The answer to a request whose handler failed unexpectedly."""
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -66,10 +65,10 @@ class _CancelParams(msgspec.Struct, rename="camel"):
 
 
 class Peer:
-    """One side of a conversation; use it as an async context manager, which ends everything it started.
+    """One side of a conversation. Use it as an async context manager, which ends everything that it started.
 
-    Malformed lines are answered with an error that names the mistake. A peer that is not strict, as for MCP servers,
-    passes over them; a line that is too long ends the only call it can belong to.
+    A malformed line is answered with an error that names the mistake. A peer that is not strict, such as the one for
+    MCP servers, skips malformed lines. A line that is too long fails the only call that it can belong to.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class Peer:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self._calls.fail(self._end.close(ConnectionClosed("the connection was closed here")))
+        self._calls.fail(self._end.close(ConnectionClosedError("this side closed the connection")))
         for task in self._requests.tasks:
             task.cancel()
         self._backlog.close()
@@ -110,20 +109,20 @@ class Peer:
         try:
             await self._transport.close()
         finally:
-            # Without the error, so that the user of the connection meets it as itself and not in a group.
+            # Without the error, so that the caller receives the original exception and not an exception group.
             await self._tasks.__aexit__(None, None, None)
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
     async def call(self, method: str, params: Any = NO_PARAMS, *, cancellable: bool = True) -> Raw:
-        """Send a request and wait for its result, undecoded; cancelling the wait cancels the request, if it may be.
+        """Send a request and wait for its undecoded result. Cancelling the wait cancels a `cancellable` request.
 
-        Raises RemoteError when the answer is an error, InvalidResult when it is no answer at all,
-        ConnectionClosed when none will come and WouldDeadlock inside a notification handler.
+        Raises RemoteError if the response is an error, InvalidResultError if it is malformed, and ConnectionClosedError
+        if none will arrive. Also raises MessageTooLongError, and DeadlockError inside a notification handler.
         """
         dispatcher = self._backlog.dispatcher
         if dispatcher is not None and dispatcher is asyncio.current_task():
-            raise WouldDeadlock(method)
+            raise DeadlockError(method)
         if self._end.reason is not None:
             raise self._end.reason.with_traceback(None)
         sending = self._sending
@@ -141,9 +140,9 @@ class Peer:
             self._calls.end(request_id)
 
     async def notify(self, method: str, params: Any = NO_PARAMS) -> None:
-        """Send a notification; waits only while the other side does not keep up.
+        """Send a notification. Wait only while the other side does not keep up.
 
-        Raises ConnectionClosed when the other side no longer reads.
+        Raises ConnectionClosedError if the other side no longer reads, and MessageTooLongError.
         """
         if not self._transport.can_write:
             raise self._cannot_write()
@@ -153,7 +152,7 @@ class Peer:
             await sending.flow()
 
     def write(self, lines: bytes | memoryview) -> None:
-        """Send whole lines that were made elsewhere; `flow` tells when to wait. Raises ConnectionClosed."""
+        """Send whole lines that were encoded elsewhere. Await `flow` for the limits. Raises ConnectionClosedError."""
         if not self._transport.can_write:
             raise self._cannot_write()
         self._sending.put_lines(lines)
@@ -162,13 +161,13 @@ class Peer:
         """Wait while the other side does not keep up."""
         await self._sending.flow()
 
-    def _cannot_write(self) -> ConnectionClosed:
-        return (self._end.reason or ConnectionClosed("the other side no longer reads")).with_traceback(None)
+    def _cannot_write(self) -> ConnectionClosedError:
+        return (self._end.reason or ConnectionClosedError("the other side no longer reads")).with_traceback(None)
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, from the transport."""
+        """Handle the next lines from the transport."""
         if self._end.state is _CLOSED:
             return
         if self._backlog.dispatcher is not None:
@@ -178,18 +177,18 @@ class Peer:
         head, decode, handle = self._shortcut
         start = len(head)
         for position, line in enumerate(lines):
-            # The shortcut stands here in full because each call would cost a tenth of the whole.
+            # The shortcut is inlined because each function call would cost a tenth of the total time.
             if (
                 type(line) is bytes
                 and line.startswith(head)
                 and line[-1] == _CLOSING_BRACE
-                and not requests.unbegun
+                and not requests.unstarted
                 and ((len(line) <= SURELY_SHALLOW_BYTES and line.isascii()) or is_sound(line))
             ):
                 try:
                     params = decode(line[start:-1])
                 except BAD_JSON:
-                    waiting = self._take(line)
+                    waiting = self._receive(line)
                 else:
                     try:
                         waiting = handle(params)
@@ -197,7 +196,7 @@ class Peer:
                         _log.exception("a notification handler failed")
                         continue
             else:
-                waiting = self._take(line)
+                waiting = self._receive(line)
             if waiting is not None:
                 self._backlog.awaited = waiting
                 self._backlog.dispatcher = self._tasks.create_task(self._dispatch())
@@ -205,7 +204,7 @@ class Peer:
                 return
 
     def input_ended(self, *, was_file: bool) -> None:
-        """Take note that the transport has no more lines."""
+        """Record that the transport has no more lines."""
         self._end.end_input(was_file=was_file)
         if self._backlog.dispatcher is None and self._end.state is not _CLOSED:
             self._tasks.create_task(self._end_calls())
@@ -215,24 +214,24 @@ class Peer:
         await self._end.wait_input_ended()
         try:
             async with asyncio.timeout(None if self._end.input_was_file else END_GRACE_S):
-                await self._end.wait_explained()
+                await self._end.wait_ended()
                 while running := self._running():
                     await asyncio.wait(running)
         except TimeoutError:
-            _log.info("%d requests were still running when the other side had gone", len(self._requests))
+            _log.info("%d requests were still running when the connection ended", len(self._requests))
 
     def _running(self) -> list[asyncio.Task[None]]:
         dispatcher = self._backlog.dispatcher
         return self._requests.tasks if dispatcher is None else [dispatcher, *self._requests.tasks]
 
     async def _dispatch(self) -> None:
-        """Wait for an asynchronous notification handler, then take the lines that came meanwhile."""
+        """Wait for an asynchronous notification handler, then handle the lines that arrived during the wait."""
         backlog = self._backlog
         waiting, backlog.awaited = backlog.awaited, None
         if waiting is not None:
             await self._finish_notification(waiting)
         while backlog:
-            more = self._take(backlog.pop())
+            more = self._receive(backlog.pop())
             if more is not None:
                 await self._finish_notification(more)
         backlog.dispatcher = None
@@ -240,9 +239,11 @@ class Peer:
             await self._end_calls()
 
     async def _end_calls(self) -> None:
-        self._calls.fail(self._end.explain(await self._transport.explain_end()))
+        self._calls.fail(self._end.end(await self._transport.explain_end()))
 
-    def _take(self, line: bytes | Oversized) -> Awaitable[None] | None:
+    def _receive(self, line: bytes | Oversized) -> Awaitable[None] | None:
+        # A response or cancel is handled at once, and a request gets a task. Only a notification handler may return an
+        # awaitable, which makes the caller queue the lines after it.
         message = parse(line)
         if isinstance(message, Malformed) and isinstance(line, bytes) and (mended := replace_lone_surrogates(line)):
             message = parse(mended)
@@ -252,30 +253,30 @@ class Peer:
             if message.method is None:
                 self._calls.answer(bytes(message.id), message)
             else:
-                self._take_request(message.method, message.params, bytes(message.id))
+                self._start_request(message.method, message.params, bytes(message.id))
         elif message.method is None:
             return None
         elif message.method == self._cancel_method:
-            self._take_cancel(message.params)
-        elif self._requests.unbegun:
-            return self._take_notification_later(message.method, message.params)
+            self._handle_cancel(message.params)
+        elif self._requests.unstarted:
+            return self._handle_notification_later(message.method, message.params)
         else:
             if self._find_shortcut is not None:
                 self._shortcut = self._find_shortcut(message.method) or NO_SHORTCUT
-            return self._take_notification(message.method, message.params)
+            return self._handle_notification(message.method, message.params)
         return None
 
-    def _take_notification(self, method: str, params: Raw) -> Awaitable[None] | None:
+    def _handle_notification(self, method: str, params: Raw) -> Awaitable[None] | None:
         try:
             return self._handler.notification(method, params)
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 -- boundary: handler dispatch
             _log.exception("the handler of %s failed", method)
             return None
 
-    async def _take_notification_later(self, method: str, params: Raw) -> None:
-        """Let the requests that came before begin first: a cancel right behind its prompt must find it."""
+    async def _handle_notification_later(self, method: str, params: Raw) -> None:
+        """Handle a notification after the earlier requests have started, so that a cancel finds its prompt."""
         await asyncio.sleep(0)
-        waiting = self._take_notification(method, params)
+        waiting = self._handle_notification(method, params)
         if waiting is not None:
             await waiting
 
@@ -294,13 +295,13 @@ class Peer:
         if malformed.answerable and is_strict:
             self._refuse_request(malformed.id, RpcError(malformed.code, malformed.problem))
         else:
-            # Only the answer to a call would be so long.
-            self._calls.refuse(malformed.id, malformed.problem, or_the_only=is_oversized and not is_strict)
+            # Only the response to a call can be so long.
+            self._calls.refuse(malformed.id, malformed.problem, or_only_call=is_oversized and not is_strict)
         for request_id in malformed.answered_ids:
-            self._calls.refuse(request_id, malformed.problem, or_the_only=False)
+            self._calls.refuse(request_id, malformed.problem, or_only_call=False)
         self._malformed.log(malformed.problem)
 
-    def _take_cancel(self, params: Raw) -> None:
+    def _handle_cancel(self, params: Raw) -> None:
         try:
             request_id = bytes(msgspec.json.decode(params, type=_CancelParams).request_id)
         except (msgspec.DecodeError, RecursionError):
@@ -308,15 +309,15 @@ class Peer:
             return
         request = self._requests.find(request_id)
         if request is not None:
-            # On the next tick: a request that came in the same read has not begun yet, and a task that is
-            # cancelled before it begins could not answer.
+            # Cancel on the next tick. A request that arrived in the same read has not started yet, and a task that is
+            # cancelled before it starts cannot answer.
             asyncio.get_running_loop().call_soon(self._cancel, request)
 
     def _cancel(self, request: IncomingRequest) -> None:
         if request in self._requests:
             request.cancel()
 
-    def _take_request(self, method: str, params: Raw, request_id: bytes) -> None:
+    def _start_request(self, method: str, params: Raw, request_id: bytes) -> None:
         request = IncomingRequest(method, params, request_id)
         problem = self._requests.add(request)
         if problem is None:
@@ -325,7 +326,7 @@ class Peer:
             self._refuse_request(request_id, RpcError(ErrorCode.INVALID_REQUEST, problem))
 
     async def _answer(self, request: IncomingRequest) -> None:
-        self._requests.unbegun -= 1
+        self._requests.unstarted -= 1
         try:
             result = await self._handler.request(request)
             self._sending.put(b'{"jsonrpc":"2.0","id":%b,"result":' % request.id, result)
@@ -348,29 +349,29 @@ class Peer:
             self._requests.remove(request)
 
     def _refuse_request(self, request_id: bytes, error: RpcError) -> None:
-        """Answer with an error, and stop reading from a peer that provokes refusals and does not read them."""
+        """Answer with an error. Stop reading if the other side provokes refusals and does not read them."""
         self._sending.put_error(request_id, error)
         if self._sending.unsent_bytes > HIGH_WATER_BYTES and not self._backlog.is_refusing:
-            self._backlog.stop_for_refusals()
-            self._tasks.create_task(self._read_on_when_drained())
+            self._backlog.pause_for_refusals()
+            self._tasks.create_task(self._resume_when_drained())
 
-    async def _read_on_when_drained(self) -> None:
+    async def _resume_when_drained(self) -> None:
         self._sending.flush()
         await self._transport.drained()
-        self._backlog.go_on_after_refusals()
+        self._backlog.resume_after_refusals()
 
 
 class _MalformedLines:
-    """Counts lines that are no message, and warns of the first."""
+    """Counts malformed lines and logs the first few as warnings."""
 
     def __init__(self, *, strict: bool) -> None:
         self.is_strict = strict
         self._count = 0
 
     def log(self, problem: str) -> None:
-        """Log one more."""
+        """Log one malformed line."""
         self._count += 1
         if self._count == MAX_WARNINGS + 1:
-            _log.warning("more malformed messages follow; from here they are logged for debugging only")
+            _log.warning("further malformed messages are logged at debug level only")
         level = logging.WARNING if self._count <= MAX_WARNINGS else logging.DEBUG
         _log.log(level, "a malformed message was refused: %s", problem)

@@ -1,10 +1,10 @@
-"""Lines over a pair of asyncio streams: the pipes of somebody else's process, a socket, a channel of ssh."""
+"""Lines over a pair of asyncio streams, such as the pipes of a process, a socket or an SSH channel."""
 
 import asyncio
 from contextlib import suppress
 from typing import Protocol
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.wire.framing import MAX_LINE_BYTES, LineSplitter
 from dragoman.wire.transport import CLOSE_TIMEOUT_S, LineQueue, Receiver
 
@@ -12,22 +12,22 @@ READ_BYTES = 64 * 1024
 
 
 class ByteReader(Protocol):
-    """The side of a byte stream that is read, such as `asyncio.StreamReader`."""
+    """The readable half of a byte stream, such as `asyncio.StreamReader`."""
 
     async def read(self, n: int = -1, /) -> bytes:
-        """Return at most `n` bytes, at least one; nothing at the end."""
+        """Return 1 to `n` bytes, or no bytes at the end."""
         ...
 
 
 class ByteWriter(Protocol):
-    """The side of a byte stream that is written, such as `asyncio.StreamWriter`."""
+    """The writable half of a byte stream, such as `asyncio.StreamWriter`."""
 
     def write(self, data: bytes, /) -> None:
-        """Take bytes to be sent."""
+        """Buffer bytes for sending."""
         ...
 
     async def drain(self) -> None:
-        """Wait until more may be written."""
+        """Wait until more bytes may be written."""
         ...
 
     def close(self) -> None:
@@ -35,12 +35,12 @@ class ByteWriter(Protocol):
         ...
 
     async def wait_closed(self) -> None:
-        """Wait until it is closed."""
+        """Wait until the stream is closed."""
         ...
 
 
 class StreamTransport:
-    """Carries lines over a byte stream, which it closes in the end."""
+    """Carries lines over a byte stream, which it closes at the end."""
 
     def __init__(self, reader: ByteReader, writer: ByteWriter, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self._stream = (reader, writer)
@@ -76,10 +76,10 @@ class StreamTransport:
     def resume_reading(self) -> None:
         self._may_read.set()
 
-    async def explain_end(self) -> ConnectionClosed:
+    async def explain_end(self) -> ConnectionClosedError:
         if self._failure is not None:
-            return ConnectionClosed(f"the stream broke: {self._failure.strerror or self._failure}")
-        return ConnectionClosed("the other side closed the stream")
+            return ConnectionClosedError(f"the stream failed: {self._failure.strerror or self._failure}")
+        return ConnectionClosedError("the other side closed the stream")
 
     async def close(self) -> None:
         writer = self._stream[1]
@@ -115,7 +115,7 @@ class StreamTransport:
     async def _write(self) -> None:
         try:
             await self._queue.send_all(self._send)
-        except OSError as error:  # a side that does not read cannot be answered: the input ends as well
+        except OSError as error:  # a side that does not read cannot be answered, so the input ends as well
             self._failure = error
             self._tasks[0].cancel()
             self._end()

@@ -1,73 +1,73 @@
-"""Transports: they carry lines between two peers."""
+"""Transports, which carry lines between two peers."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, Protocol
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.wire.framing import Oversized
 
 HIGH_WATER_BYTES = 256 * 1024
-"""Unsent bytes at which a sender has to wait: several pipes full, so that the pipe never runs dry."""
+"""Unsent bytes at which a sender must wait. This fills several pipes, so that the pipe never runs dry."""
 
 LOW_WATER_BYTES = 64 * 1024
-"""Unsent bytes at which it goes on."""
+"""Unsent bytes at which a waiting sender continues."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""How long closing waits for the other side to take the written lines: a peer that does not read loses them."""
+"""How long closing waits for the other side to read the written lines. After that they are lost."""
 
 
 class Receiver(Protocol):
     """The side that a transport delivers lines to."""
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, in order."""
+        """Handle the next lines, in order."""
         ...
 
     def input_ended(self, *, was_file: bool) -> None:
-        """Take note that no line will come any more; after the end of a file the other side may still read."""
+        """Handle the end of the input. If it was a file, the other side may still read our answers."""
         ...
 
 
 class Transport(Protocol):
-    """Carries whole lines both ways; knows nothing of their content."""
+    """Carries whole lines both ways without knowing their content."""
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes that were written and that the other side has not taken yet."""
+        """The number of bytes that were written and that the other side has not read yet."""
         ...
 
     @property
     def can_write(self) -> bool:
-        """False once it is known that the other side takes nothing any more."""
+        """False once the other side is known to read no more."""
         ...
 
     def start(self, receiver: Receiver, tasks: asyncio.TaskGroup) -> None:
-        """Begin to deliver; `tasks` is for the tasks of the transport."""
+        """Start to deliver lines. `tasks` is for the tasks of the transport."""
         ...
 
     def write(self, lines: bytes | bytearray | memoryview) -> None:
-        """Send lines that end in a newline each; never waits, and drops them when the other side is gone.
+        """Send lines that each end in a newline. Never wait, and drop the lines if the other side is gone.
 
-        The lines are not copied if that is not needed: whoever gave them does not change them any more.
+        The lines may not be copied, so the caller must not change them afterwards.
         """
         ...
 
     async def drained(self) -> None:
-        """Wait until the other side has taken enough, or is gone."""
+        """Wait until the other side has read enough, or is gone."""
         ...
 
     def pause_reading(self) -> None:
-        """Deliver nothing until `resume_reading`, so that the other side has to wait."""
+        """Deliver nothing until `resume_reading`, so that the other side must wait."""
         ...
 
     def resume_reading(self) -> None:
-        """Deliver again."""
+        """Deliver lines again."""
         ...
 
-    async def explain_end(self) -> ConnectionClosed:
-        """Explain why no line will come any more."""
+    async def explain_end(self) -> ConnectionClosedError:
+        """Return the reason why no more lines will arrive."""
         ...
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class Transport(Protocol):
 
 
 class LayeredTransport:
-    """A transport on another one: passes everything on, and is the place to look at lines or to change them."""
+    """A transport on top of another one. It passes everything on, and subclasses inspect or change lines."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -94,11 +94,11 @@ class LayeredTransport:
         self._transport.start(self, tasks)
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, from the transport below."""
+        """Handle the next lines from the transport below."""
         self._receiver.lines_received(lines)
 
     def input_ended(self, *, was_file: bool) -> None:
-        """Take note that the transport below has no more lines."""
+        """Handle the end of the input of the transport below."""
         self._receiver.input_ended(was_file=was_file)
 
     def write(self, lines: bytes | bytearray | memoryview) -> None:
@@ -113,7 +113,7 @@ class LayeredTransport:
     def resume_reading(self) -> None:
         self._transport.resume_reading()
 
-    async def explain_end(self) -> ConnectionClosed:
+    async def explain_end(self) -> ConnectionClosedError:
         return await self._transport.explain_end()
 
     async def close(self) -> None:
@@ -121,7 +121,7 @@ class LayeredTransport:
 
 
 class Outbox:
-    """Counts the unsent bytes of a transport, and holds senders back while they are too many."""
+    """Counts the unsent bytes of a transport and makes senders wait while there are too many."""
 
     def __init__(self) -> None:
         self.unsent_bytes = 0
@@ -133,18 +133,18 @@ class Outbox:
         self.unsent_bytes += count
 
     def sent(self, count: int) -> None:
-        """Count bytes that the other side took."""
+        """Count bytes that the other side has read."""
         self.unsent_bytes -= count
         if self.unsent_bytes <= LOW_WATER_BYTES:
             self._release()
 
     def close(self) -> None:
-        """Release all senders: nothing will be sent any more."""
+        """Release all waiting senders, because nothing more will be sent."""
         self._closed = True
         self._release()
 
     async def drained(self, below: int = HIGH_WATER_BYTES) -> None:
-        """Wait while there is more unsent than `below`, down to the low-water mark."""
+        """Wait until no more than `below` bytes are unsent. A wait lasts until the low-water mark."""
         while self.unsent_bytes > below and not self._closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -158,7 +158,7 @@ class Outbox:
 
 
 class LineQueue:
-    """Lines that a task of a transport sends one after the other."""
+    """Lines that a task of a transport sends one after another."""
 
     def __init__(self) -> None:
         self._outbox = Outbox()
@@ -167,18 +167,18 @@ class LineQueue:
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes that the other side has not taken yet."""
+        """The number of bytes that the other side has not read yet."""
         return self._outbox.unsent_bytes
 
     def put(self, lines: bytes | bytearray | memoryview) -> None:
-        """Add lines that end in a newline each."""
+        """Append lines that each end in a newline."""
         for line in bytes(lines).removesuffix(b"\n").split(b"\n"):
             self._lines.append(line)
             self._outbox.add(len(line))
         self._has_lines.set()
 
     async def send_all(self, send: Callable[[bytes], Awaitable[None]]) -> NoReturn:
-        """Send lines as they come, for a task that is cancelled in the end; raises the errors of `send`."""
+        """Send lines as they are added, until the task is cancelled. Raises the errors of `send`."""
         while True:
             await self._has_lines.wait()
             while self._lines:
@@ -188,10 +188,10 @@ class LineQueue:
             self._has_lines.clear()
 
     async def drained(self, below: int = HIGH_WATER_BYTES) -> None:
-        """Wait while there is more unsent than `below`, down to the low-water mark."""
+        """Wait until no more than `below` bytes are unsent. A wait lasts until the low-water mark."""
         await self._outbox.drained(below)
 
     def close(self) -> None:
-        """Drop the unsent lines, and release all senders."""
+        """Drop the unsent lines and release all waiting senders."""
         self._lines.clear()
         self._outbox.close()

@@ -1,19 +1,21 @@
-"""Lines over a WebSocket: one message a text frame."""
+"""Lines over a WebSocket: one message per text frame."""
 
 import asyncio
 
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed as WebSocketClosed
+from websockets.frames import CloseCode
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
+from dragoman.wire.framing import too_long
 from dragoman.wire.transport import CLOSE_TIMEOUT_S, LineQueue, Receiver
-
-MAX_FRAME_BYTES = 16 * 1024 * 1024
-"""Longest message on the network, to be given as `max_size` to the library that makes the connection."""
 
 
 class WebSocketTransport:
-    """Carries lines over an open WebSocket connection, which it owns from now on."""
+    """Carries lines over an open WebSocket connection, which it owns from now on.
+
+    The library that opened the connection refuses messages longer than its `max_size`, usually `MAX_FRAME_BYTES`.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -21,6 +23,7 @@ class WebSocketTransport:
         self._may_read = asyncio.Event()
         self._may_read.set()
         self._closed = False
+        self._got_too_long = False
 
     @property
     def unsent_bytes(self) -> int:
@@ -47,10 +50,12 @@ class WebSocketTransport:
     def resume_reading(self) -> None:
         self._may_read.set()
 
-    async def explain_end(self) -> ConnectionClosed:
+    async def explain_end(self) -> ConnectionClosedError:
+        if self._got_too_long:
+            return ConnectionClosedError(f"{too_long()}; the other side must send smaller messages")
         code, reason = self._connection.close_code, self._connection.close_reason
-        said = f" ({reason})" if reason else ""
-        return ConnectionClosed(f"the WebSocket was closed with code {code}{said}")
+        details = f" ({reason})" if reason else ""
+        return ConnectionClosedError(f"the WebSocket was closed with code {code}{details}")
 
     async def close(self) -> None:
         try:
@@ -60,7 +65,7 @@ class WebSocketTransport:
         except TimeoutError:
             self._connection.transport.abort()
         finally:
-            self._give_up()
+            self._mark_closed()
             self._reader.cancel()
             self._writer.cancel()
 
@@ -69,21 +74,22 @@ class WebSocketTransport:
             while True:
                 await self._may_read.wait()
                 frame = await self._connection.recv(decode=False)
-                # A newline in JSON can only be blank space, and elsewhere it ends the message.
+                # In JSON a newline can only be white space. In anything else it would split the message.
                 receiver.lines_received([frame.replace(b"\n", b" ")])
-        except WebSocketClosed:
-            self._give_up()
+        except WebSocketClosed as closed:
+            self._got_too_long = closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG
+            self._mark_closed()
             receiver.input_ended(was_file=False)
 
     async def _write(self) -> None:
         try:
             await self._queue.send_all(self._send)
         except WebSocketClosed:
-            self._give_up()
+            self._mark_closed()
 
     async def _send(self, line: bytes) -> None:
         await self._connection.send(line, text=True)
 
-    def _give_up(self) -> None:
+    def _mark_closed(self) -> None:
         self._closed = True
         self._queue.close()

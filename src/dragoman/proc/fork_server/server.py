@@ -1,4 +1,4 @@
-"""The fork server itself: forks a monitor for each child."""
+"""The fork server forks a monitor for each child."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         reap,
         send,
     )
-else:  # the same without the enums that the wrappers make, which cost another 8 ms
+else:  # the same without the enums of the wrapper modules, which cost another 8 ms
     import _signal as signal
     import _socket as socket
 
@@ -29,14 +29,14 @@ else:  # the same without the enums that the wrappers make, which cost another 8
     from system import LINE, PR_SET_CHILD_SUBREAPER, HostPoll, children, open_process, prctl, reap, send
 
 DESCRIPTORS = 4
-"""The line of a monitor, and the stdin, stdout and stderr of its child."""
+"""The number of descriptors per start: a monitor's line, and the stdin, stdout and stderr of its child."""
 
 MONITOR_END_S = 5.0
-"""After our death a monitor needs milliseconds; one that takes this long is stuck: the fork server does its work."""
+"""How long monitors may take after the host's death. They need milliseconds, so a slower one is killed as stuck."""
 
 
 class ForkServer:
-    """Forks a monitor for each child, and kills the processes that a dead monitor has left."""
+    """Forks a monitor for each child, and kills the processes that a dead monitor left behind."""
 
     def __init__(self, host: int | None, *, is_subreaper: bool) -> None:
         self._poll = HostPoll(host)
@@ -46,7 +46,7 @@ class ForkServer:
         self._deadline = float("inf")
 
     def run(self) -> None:
-        """Serve until the host is gone and so are all children."""
+        """Run until the host and all children are gone."""
         left = True
         while self._poll.is_connected or left:
             if self._poll.wait(None if self._poll.is_connected else RETRY_MS):
@@ -56,7 +56,7 @@ class ForkServer:
             left = self._kill_orphans() and left
 
     def _kill_orphans(self) -> bool:
-        # A child of ours that is no monitor was one's child: its monitor is dead, and it was adopted.
+        # A child that is not a monitor was adopted from a dead monitor.
         orphans = set(children() or ()) - self._monitors if self._is_subreaper else set[int]()
         if not self._poll.is_connected:
             self._deadline = min(self._deadline, time.monotonic() + MONITOR_END_S)
@@ -91,7 +91,7 @@ class ForkServer:
 
 
 def receive_descriptors(line: "socket.socket") -> tuple[bytes, list[int]]:
-    """One byte from the line and the descriptors that came with it."""
+    """Receive one byte from the line and the descriptors that came with it."""
     data, ancillary, _, _ = line.recvmsg(1, socket.CMSG_SPACE(DESCRIPTORS * 4))
     descriptors: list[int] = []
     for level, kind, body in ancillary:
@@ -104,8 +104,8 @@ def receive_descriptors(line: "socket.socket") -> tuple[bytes, list[int]]:
 
 
 def main() -> None:
-    """Be the fork server of the process whose pid is the argument."""
-    # We were started with these blocked: Ctrl-C in the moment before must not end us either.
+    """Run the fork server for the process whose pid is the argument."""
+    # We were started with these signals blocked, so that a Ctrl-C before this point does not end us.
     os.setsid()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -113,5 +113,5 @@ def main() -> None:
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     os.chdir("/")
     server = ForkServer(open_process(int(sys.argv[2])), is_subreaper=prctl(PR_SET_CHILD_SUBREAPER, 1))
-    gc.freeze()  # memory that the monitors share with us stays shared
+    gc.freeze()  # keeps memory shared with the monitors
     server.run()

@@ -1,4 +1,4 @@
-"""The operating system as the fork server and its monitors use it: child processes, signals, waiting."""
+"""The system calls of the fork server and its monitors: child processes, signals and polling."""
 
 # Importing pathlib would cost 8 ms.
 # ruff: noqa: PTH112, PTH123, PTH208
@@ -23,14 +23,14 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def prctl(option: int, value: int) -> bool:
-    """Set an attribute of this process, and say whether this kernel could."""
+    """Set an attribute of this process. Return whether this kernel supports it."""
     if not sys.platform.startswith("linux"):
         return False
     return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
 
 
 def open_process(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the host ends, where the system has such."""
+    """Return a descriptor that becomes readable when the host ends, or None if the system has no pidfd."""
     try:
         host = os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -39,7 +39,7 @@ def open_process(pid: int) -> int | None:
 
 
 def reap() -> tuple[dict[int, int], bool]:
-    """Return the status of each child that has ended, by its pid, and whether any is left."""
+    """Reap ended children. Return their statuses by pid, and whether any child is left."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -52,7 +52,7 @@ def reap() -> tuple[dict[int, int], bool]:
 
 
 def send(kill: "Callable[[int, int], None]", targets: "Iterable[int]", number: int) -> bool:
-    """Send a signal to each target; False if there is none that we may signal."""
+    """Send a signal to each target. Return False if no target could be signalled."""
     reached = False
     for target in targets:
         try:
@@ -64,7 +64,7 @@ def send(kill: "Callable[[int, int], None]", targets: "Iterable[int]", number: i
 
 
 def children() -> list[int] | None:
-    """Return the pids of our own children, adopted ones too, or None where the system does not tell."""
+    """Return the pids of the children of this process, adopted ones included, or None if the system lists none."""
     me = os.getpid()
     try:
         with open(f"/proc/{me}/task/{me}/children", "rb") as file:
@@ -74,7 +74,7 @@ def children() -> list[int] | None:
 
 
 def scan_children(parent: int) -> list[int] | None:
-    """Return the same by reading all of /proc, for kernels without CONFIG_PROC_CHILDREN."""
+    """Find the children of `parent` by reading all of /proc, for kernels without CONFIG_PROC_CHILDREN."""
     if not os.path.isdir("/proc/self"):
         return None
     found: list[int] = []
@@ -83,7 +83,7 @@ def scan_children(parent: int) -> list[int] | None:
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                # The name of the program comes before, in parentheses, and may hold anything.
+                # The program's name precedes this in parentheses and may contain any character.
                 if int(file.read().rpartition(b")")[2].split()[1]) == parent:
                     found.append(int(name))
         except OSError:
@@ -92,16 +92,16 @@ def scan_children(parent: int) -> list[int] | None:
 
 
 def _wake_up(number: int, frame: object) -> None:
-    """Nothing to do: that there is a handler makes the signal write to the wakeup descriptor."""
+    """Do nothing. The existence of a handler makes the signal write to the wakeup descriptor."""
 
 
 class HostPoll:
-    """Waits for the line, for the end of a child and for the end of the host."""
+    """Waits for the line, a child's exit or the host's end."""
 
     def __init__(self, host: int | None) -> None:
         self.host = host
         self.is_connected = True
-        """False when the host is dead or has closed the line."""
+        """False once the host is dead or has closed the line."""
         self._wake, wake = os.pipe()
         for descriptor in (self._wake, wake):
             os.set_blocking(descriptor, False)
@@ -113,7 +113,7 @@ class HostPoll:
                 self._poll.register(descriptor, select.POLLIN)
 
     def wait(self, timeout_ms: int | None) -> bool:
-        """Wait for any of them, and say whether there is something on the line."""
+        """Wait for any of these. Return whether the line has something to read."""
         ready = {descriptor for descriptor, _ in self._poll.poll(timeout_ms)}
         if self._wake in ready:
             os.read(self._wake, 4096)
@@ -122,7 +122,7 @@ class HostPoll:
         return self.is_connected and LINE in ready
 
     def disconnect(self) -> None:
-        """Take note that nothing more will come from the host."""
+        """Record that nothing more will come from the host."""
         if not self.is_connected:
             return
         self.is_connected = False
