@@ -1,4 +1,4 @@
-"""A certificate authority of the tests' own."""
+"""A certificate authority for tests."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Authority:
-    """Signs certificates; its own is `NAME.crt` in the directory."""
+    """Signs certificates. Its root certificate is `NAME.crt` in the directory."""
 
     def __init__(self, directory, name="authority"):
         self._directory = directory
@@ -17,7 +17,7 @@ class Authority:
         self.certificate = self._write(name, self._sign(self._name, self._key, is_authority=True), self._key)[0]
 
     def issue(self, name, host=None):
-        """Make a certificate for a user, or for a host; gives its file and that of its key."""
+        """Make a certificate for a user or a host. Return its file and the file of its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         return self._write(name, self._sign(_name(name), key, host=host), key)
 

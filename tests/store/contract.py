@@ -1,7 +1,7 @@
-"""The behaviour of every store.
+"""The tests that every store must pass.
 
-A test file of an implementation subclasses `StoreContract` and gives it `another_store`, a fixture that
-makes stores on one and the same place: two of them stand for two processes. What it is called with, the store is.
+The tests of an implementation subclass `StoreContract` and define the fixture `another_store`. It makes stores with the
+given options at the same place. Two stores represent two processes.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from contextlib import aclosing
 
 import pytest
 
-from dragoman.errors import SessionBusy, SessionUnknown
+from dragoman.errors import SessionBusyError, SessionNotFoundError
 from dragoman.store import KINDS
 from tests.store.list_contract import ListContract, list_ids
 from tests.store.making import fork, new_header, read_all, reread, turn_end, update, write_session
 
 
-async def give_up(call):
-    """Cancel a call when it has just begun."""
+async def cancel_early(call):
+    """Cancel a call immediately after it started."""
     task = asyncio.create_task(call)
     await asyncio.sleep(0)
     task.cancel()
@@ -26,24 +26,24 @@ async def give_up(call):
 
 
 async def flushed(log):
-    """Write what was appended, and wait where writing takes a while."""
+    """Write the appended lines, and wait until they are written."""
     writing = log.flush()
     if writing is not None:
         await writing
 
 
 async def until_free(call):
-    """Call again and again while somebody else still lets go."""
+    """Repeat a call until the session is no longer busy."""
     async with asyncio.timeout(30):
         while True:
             try:
                 return await call()
-            except SessionBusy:
+            except SessionBusyError:
                 await asyncio.sleep(0)
 
 
 async def sessions_in_lines(store, session_id):
-    """Give the session ids that the lines of a log have, as a client is sent them."""
+    """Return the session ids in the lines that a client receives from a log."""
     log = await store.open(session_id)
     sent = b"".join([run async for blocks in log.blocks() for block in blocks for run in block.updates()])
     await log.close()
@@ -59,7 +59,7 @@ class StoreContract(ListContract):
     async def store(self, another_store):
         return another_store()
 
-    async def test_what_was_appended_is_read_back_in_order_and_to_the_byte(self, store):
+    async def test_records_are_read_back_unchanged_and_in_order(self, store):
         header = new_header()
         log = await store.create(header)
         payloads = [b'{ "a" : 1.0 }', '{"text":"žluťoučký 🐎"}'.encode(), b'{"crc":"89abcdef"}', b"null", b'"\\n"']
@@ -79,14 +79,14 @@ class StoreContract(ListContract):
         records, _ = await reread(store, header.id)
         assert [kind for _, kind, _ in records] == sorted(KINDS)
 
-    async def test_records_have_the_time_they_were_written(self, store):
+    async def test_blocks_have_the_time_of_their_write(self, store):
         log = await store.create(new_header())
         log.append(update(b"{}"))
         times = [block.time async for blocks in log.blocks() for block in blocks]
         assert all(1_700_000_000_000 < time < 10_000_000_000_000 for time in times)
         await log.close()
 
-    async def test_a_session_goes_on_where_it_was_left(self, store, another_store):
+    async def test_a_reopened_session_continues_after_its_last_record(self, store, another_store):
         header = await write_session(store)
         log = await another_store().open(header.id)
         before = await read_all(log)
@@ -120,7 +120,7 @@ class StoreContract(ListContract):
         records, _ = await reread(store, header.id)
         assert [data for _, _, data in records] == [b"1", big, b"2", big]
 
-    async def test_a_live_session_is_read_as_far_as_it_was_appended_when_the_reading_began(self, store):
+    async def test_reading_a_live_session_stops_where_it_ended_at_the_start(self, store):
         log = await store.create(new_header())
         log.append(update(b"1"))
         reading = log.blocks()
@@ -130,7 +130,7 @@ class StoreContract(ListContract):
         assert [data for _, _, data in await read_all(log)] == [b"1", b"2"]
         await log.close()
 
-    async def test_reading_can_be_given_up_and_begun_anew(self, store):
+    async def test_reading_can_be_aborted_and_started_again(self, store):
         header = await write_session(store)
         log = await store.open(header.id)
         async with aclosing(log.blocks()) as reading:
@@ -139,7 +139,7 @@ class StoreContract(ListContract):
         log.append(update(b"{}"))
         await log.close()
 
-    async def test_nothing_can_be_appended_before_the_log_was_read_to_its_end(self, store):
+    async def test_appending_requires_reading_the_log_first(self, store):
         header = await write_session(store)
         log = await store.open(header.id)
         with pytest.raises(RuntimeError, match="read to its end"):
@@ -148,7 +148,7 @@ class StoreContract(ListContract):
         log.append(update(b"{}"))
         await log.close()
 
-    async def test_a_closed_log_takes_nothing_and_closing_it_again_does_nothing(self, store):
+    async def test_a_closed_log_refuses_lines_and_can_be_closed_again(self, store):
         log = await store.create(new_header())
         await log.close()
         await log.close()
@@ -175,9 +175,9 @@ class StoreContract(ListContract):
             b'{"turn":{}}\n',
         ],
     )
-    async def test_what_is_no_line_of_the_wire_is_refused(self, store, lines):
+    async def test_malformed_wire_lines_are_refused(self, store, lines):
         log = await store.create(new_header())
-        with pytest.raises(ValueError, match="each line of the wire must begin with"):
+        with pytest.raises(ValueError, match="each line of the wire must start with"):
             log.append(lines)
         await log.close()
         assert (await reread(store, log.header.id))[0] == []
@@ -188,7 +188,7 @@ class StoreContract(ListContract):
             log.record("mcp", b"{}")
         await log.close()
 
-    async def test_the_header_is_kept_whole(self, store):
+    async def test_the_whole_header_is_stored(self, store):
         header = new_header(additional_directories=["/a", "/b c"], forked_from=str(uuid.uuid4()))
         await write_session(store, header)
         assert await store.find(header.id) == header
@@ -196,20 +196,20 @@ class StoreContract(ListContract):
         assert log.header == header
         await log.close()
 
-    async def test_title_and_message_count_come_from_the_last_turn_and_title_records(self, store):
+    async def test_title_and_message_count_come_from_the_last_records(self, store):
         header = await write_session(store, title="First", messages=4)
         _, log = await reread(store, header.id)
-        assert (log.title, log.message_count) == ("First", 4)
+        assert (log.facts.title, log.facts.message_count) == ("First", 4)
         log = await store.open(header.id)
         await read_all(log)
         log.record("turn", b'{"event":"start"}')
-        log.record("title", b'{"title":"Second"}')
+        log.record("title", b'"Second"')
         await log.close()
         _, log = await reread(store, header.id)
-        assert (log.title, log.message_count) == ("Second", 4)
+        assert (log.facts.title, log.facts.message_count) == ("Second", 4)
 
     @pytest.mark.parametrize("with_turn", [False, True])
-    async def test_archiving_comes_from_the_last_client_record_or_the_end_of_a_turn_after_it(self, store, with_turn):
+    async def test_archiving_comes_from_the_last_client_record_or_turn_end(self, store, with_turn):
         header = await write_session(store)
         for archived in (True, False):
             log = await store.open(header.id)
@@ -220,14 +220,14 @@ class StoreContract(ListContract):
                 log.record("turn", json.dumps({"event": "end", "archived": archived}).encode())
             await log.close()
             _, log = await reread(store, header.id)
-            assert log.is_archived == archived
+            assert log.facts.is_archived == archived
 
-    async def test_lists_leave_out_archived_sessions_unless_they_are_asked_for(self, store, another_store):
+    async def test_lists_omit_archived_sessions_by_default(self, store, another_store):
         kept, put_away = await write_session(store), await write_session(store)
         log = await store.open(put_away.id)
         await read_all(log)
         log.record("client", b'{"archived":true}')
-        log.is_archived = True
+        log.facts.is_archived = True
         await log.close()
         for each in (store, another_store()):
             listed = {
@@ -240,16 +240,16 @@ class StoreContract(ListContract):
             assert listed["only"] == [(put_away.id, True)]
             assert listed["include"] == [(put_away.id, True), (kept.id, False)]
 
-    async def test_an_unknown_session_is_unknown_to_every_call(self, store):
+    async def test_every_call_rejects_an_unknown_session(self, store):
         for unknown in (str(uuid.uuid4()), "", "../../etc/passwd", "*", str(uuid.uuid4()).upper()):
-            with pytest.raises(SessionUnknown):
+            with pytest.raises(SessionNotFoundError):
                 await store.open(unknown)
-            with pytest.raises(SessionUnknown):
+            with pytest.raises(SessionNotFoundError):
                 await fork(store, unknown, new_header())
             assert await store.find(unknown) is None
             assert await store.delete(unknown) is False
 
-    async def test_what_is_no_session_id_cannot_be_created(self, store):
+    async def test_a_session_id_must_be_a_uuid(self, store):
         header = new_header()
         for wrong in ("x", "../x", header.id.upper()):
             with pytest.raises(ValueError, match="UUID"):
@@ -259,14 +259,14 @@ class StoreContract(ListContract):
         header = new_header()
         log = await store.create(header)
         for other in (store, another_store()):
-            with pytest.raises(SessionBusy) as caught:
+            with pytest.raises(SessionBusyError) as caught:
                 await other.open(header.id)
             assert caught.value.pid is not None
             assert str(caught.value.pid) in str(caught.value)
         await log.close()
         await (await another_store().open(header.id)).close()
 
-    async def test_a_new_session_is_there_before_anything_was_written_to_it(self, store, another_store):
+    async def test_a_new_session_exists_before_its_first_write(self, store, another_store):
         header = new_header()
         log = await store.create(header, b'{"mode":"plan"}')
         assert await read_all(log) == [(1, "config", b'{"mode":"plan"}')]
@@ -278,7 +278,7 @@ class StoreContract(ListContract):
         await log.close()
         assert (await reread(store, header.id))[0] == [(1, "config", b'{"mode":"plan"}'), (2, "update", b"{}")]
 
-    async def test_a_session_that_was_never_prompted_is_in_no_list(self, store, another_store):
+    async def test_unprompted_sessions_are_not_listed(self, store, another_store):
         empty, configured = new_header(), new_header()
         await (await store.create(empty)).close()
         log = await store.create(configured, b"{}")
@@ -294,24 +294,24 @@ class StoreContract(ListContract):
         await log.close()
         assert await list_ids(another_store()) == []
 
-    async def test_a_session_is_in_lists_from_its_first_turn_on(self, store, another_store):
+    async def test_a_session_is_listed_from_its_first_turn(self, store, another_store):
         lister = another_store()
         log = await store.create(new_header(), b"{}")
         assert await list_ids(lister) == []
         log.record("turn", b'{"event":"start"}')
-        log.record("title", b'{"title":"Begun"}')
-        await flushed(log)  # as far as a process gets that dies in its first turn
+        log.record("title", b'"Begun"')
+        await flushed(log)  # a process that dies in its first turn has only flushed
         for other in (lister, another_store(), store):
             assert [session.title for session in (await other.page()).sessions] == ["Begun"]
         await log.close()
         assert await list_ids(lister) == [log.header.id]
 
-    async def test_sessions_that_were_never_prompted_are_deleted_in_the_end(self, store, another_store):
+    async def test_old_unprompted_sessions_are_deleted(self, store, another_store):
         forgotten, held, prompted = new_header(), new_header(), await write_session(store)
         await (await store.create(forgotten, b"{}")).close()
         log = await store.create(held, b"{}")
         sweeper = another_store(unprompted_kept_s=0)
-        for _ in range(2):  # once it has answered the second, it is done with what it did behind the first
+        for _ in range(2):  # the second list waits for the sweep that the first list has started
             assert await list_ids(sweeper) == [prompted.id]
         assert await store.find(forgotten.id) is None
         assert await sweeper.find(held.id) == held
@@ -319,7 +319,7 @@ class StoreContract(ListContract):
         await log.close()
         assert len((await reread(store, held.id))[0]) == 2
 
-    async def test_a_held_session_can_be_found_listed_and_forked_but_not_deleted(self, store, another_store):
+    async def test_a_held_session_can_be_read_but_not_deleted(self, store, another_store):
         header = new_header()
         log = await store.create(header)
         log.record("turn", turn_end())
@@ -328,29 +328,29 @@ class StoreContract(ListContract):
         assert await other.find(header.id) == header
         assert await list_ids(other) == [header.id]
         await fork(other, header.id, new_header())
-        with pytest.raises(SessionBusy):
+        with pytest.raises(SessionBusyError):
             await other.delete(header.id)
         await log.close()
         assert await other.delete(header.id) is True
 
-    async def test_opening_that_is_given_up_holds_nothing(self, store):
+    async def test_cancelled_opening_holds_nothing(self, store):
         header = await write_session(store)
         for _ in range(20):
-            await give_up(store.open(header.id))
+            await cancel_early(store.open(header.id))
         log = await until_free(lambda: store.open(header.id))
         await log.close()
 
-    async def test_creating_that_is_given_up_can_be_done_again(self, store):
+    async def test_cancelled_creation_can_be_repeated(self, store):
         header = new_header()
         for _ in range(20):
-            await give_up(store.create(header))
+            await cancel_early(store.create(header))
             log = await until_free(lambda: store.create(header))
             log.append(update(b"1"))
             await log.close()
             assert len((await reread(store, header.id))[0]) == 1
             await store.delete(header.id)
 
-    async def test_a_fork_has_the_same_records_and_its_own_future(self, store):
+    async def test_a_fork_has_the_same_records_and_is_independent(self, store):
         header = await write_session(store, payloads=[b"1", b"2"])
         forked = new_header("/elsewhere", forked_from=header.id)
         await fork(store, header.id, forked)
@@ -366,7 +366,7 @@ class StoreContract(ListContract):
         assert await sessions_in_lines(store, header.id) == {header.id}
         assert (await reread(store, forked.id))[0] == [*before, (len(before) + 1, "update", b'"fork"')]
 
-    async def test_a_fork_may_end_before_any_line(self, store):
+    async def test_a_fork_can_end_before_any_line(self, store):
         header = new_header()
         log = await store.create(header)
         for payload in (b"1", b"2", b"3"):
@@ -386,7 +386,7 @@ class StoreContract(ListContract):
             assert (await reread(store, forked.id))[0][-1] == (before, "update", b"4")
         await log.close()
 
-    async def test_a_fork_of_a_live_session_has_all_that_was_appended_so_far(self, store):
+    async def test_a_fork_of_a_live_session_has_all_appended_lines(self, store):
         header = new_header()
         log = await store.create(header)
         log.append(update(b"1"))
@@ -397,23 +397,23 @@ class StoreContract(ListContract):
         assert len(await read_all(log)) == 2
         await log.close()
 
-    async def test_a_fork_cannot_take_the_place_of_a_session(self, store):
+    async def test_a_fork_cannot_replace_an_existing_session(self, store):
         one, two = await write_session(store, payloads=[b"1"]), await write_session(store, payloads=[b"2"])
         with pytest.raises(Exception, match="never used"):
             await fork(store, one.id, two)
         assert (await reread(store, two.id))[0][0] == (1, "update", b"2")
 
-    async def test_a_deleted_session_is_gone_from_everywhere(self, store, another_store):
+    async def test_a_deleted_session_is_gone_in_every_process(self, store, another_store):
         header = await write_session(store)
         assert await store.delete(header.id) is True
         assert await store.delete(header.id) is False
         assert await store.find(header.id) is None
         assert await list_ids(store) == []
         assert await list_ids(another_store()) == []
-        with pytest.raises(SessionUnknown):
+        with pytest.raises(SessionNotFoundError):
             await store.open(header.id)
 
-    async def test_many_sessions_are_written_at_the_same_time(self, store):
+    async def test_many_sessions_can_be_written_concurrently(self, store):
         async def write(number):
             payloads = [b"%d" % (number * 100 + step) for step in range(20)]
             header = await write_session(store, payloads=payloads)

@@ -1,4 +1,4 @@
-"""Headers, records and sessions for tests of stores."""
+"""Functions that make headers, records and sessions for tests of stores."""
 
 import uuid
 
@@ -20,17 +20,17 @@ def turn_end(title="A title", messages=2):
 
 
 def update(payload, session_id=SESSION):
-    """Make the line of the wire with this update."""
+    """Return the line of the wire for an update."""
     return update_lines(session_id, [payload])
 
 
 async def fork(store, session_id, header, before=None):
-    """Fork a session as an agent does it."""
+    """Fork a session like an agent."""
     await store.fork(session_id, header, lambda lines: rename_session(lines, session_id, header.id), before)
 
 
 def make_log(header, *blocks, time=1_763_240_000_000):
-    """Make the parts of a log: the header's block, then blocks of lines that are given as kind and payload."""
+    """Return the blocks of a log: the header's block, then one block per list of (kind, payload)."""
     part, checksum = encode_header(header, time)
     parts, first = [part], 1
     for lines in blocks:
@@ -47,7 +47,7 @@ def make_log(header, *blocks, time=1_763_240_000_000):
 
 
 def kinds_of(block):
-    """Give each line of a block as number, kind and payload; an update is given without the line around it."""
+    """Yield the number, kind and payload of each line of a block. The payload of an update is only the update."""
     records = {record.seq: (record.kind, bytes(record.data)) for record in block.records()}
     for seq, line in block.numbered_lines():
         if seq in records:
@@ -59,13 +59,13 @@ def kinds_of(block):
 
 
 async def write_session(store, header=None, *, payloads=(b'{"n":1}',), title="A title", messages=2):
-    """Make a session with these updates and the end of a turn, and close it."""
+    """Create a session with these updates and the end of a turn, and close it."""
     header = header or new_header()
     log = await store.create(header)
     for payload in payloads:
         log.append(update(payload, header.id))
     log.record("turn", turn_end(title, messages))
-    log.title, log.message_count = title, messages
+    log.facts.title, log.facts.message_count = title, messages
     await log.close()
     return header
 
@@ -84,7 +84,7 @@ async def reread(store, session_id):
 
 
 class QuickDisk(Disk):
-    """A disk that promises nothing about power cuts, for tests that open a thousand logs."""
+    """A disk without syncs, for tests that open a thousand logs."""
 
     def sync(self, fd):
         pass

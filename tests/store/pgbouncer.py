@@ -1,14 +1,15 @@
-"""A PgBouncer of the tests' own, in transaction mode: statements of one client go to any connection that is free."""
+"""A PgBouncer for tests, in transaction mode. It sends each statement of a client to any free connection."""
 
 import shutil
 import time
 
 import psycopg
 
-from tests.store.postgres_server import begin, free_port, make_directory
+from tests.ports import free_port
+from tests.store.postgres_server import begin, make_directory
 
 POOL_SIZE = 3
-"""Connections to the database: fewer than one store has, so that they are really shared."""
+"""Connections to the database. A store uses more, so they are really shared."""
 
 _SETTINGS = """
 [databases]
@@ -26,7 +27,7 @@ admin_users = tester
 
 
 class PgBouncer:
-    """A pooler before a server."""
+    """A pooler in front of a server."""
 
     def __init__(self, program, server):
         self.port = free_port()
@@ -44,7 +45,7 @@ class PgBouncer:
             time.sleep(0.02)
 
     def behind(self, address):
-        """Give the address of a database behind the pooler."""
+        """Return the address of a database through the pooler."""
         return address.replace(f":{self._server.port}/", f":{self.port}/")
 
     def backends(self, database):

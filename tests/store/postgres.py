@@ -1,4 +1,4 @@
-"""Fixtures with a PostgreSQL of the tests' own."""
+"""Fixtures with a PostgreSQL server for tests."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from tests.store.postgres_server import PostgresServer, find_program, find_progr
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A server for all tests of a worker."""
+    """A server that all tests of a worker share."""
     yield from _serve()
 
 
 @pytest.fixture
 def own_postgres():
-    """A server for a test that stops it."""
+    """A server for one test, which may stop it."""
     yield from _serve()
 
 
@@ -39,7 +39,7 @@ def _serve():
 
 @pytest.fixture(scope="session")
 def bouncer(postgres):
-    """A pooler before the server of a worker."""
+    """A pooler in front of the worker's server."""
     program = find_program("pgbouncer")
     if program is None:
         pytest.skip("PgBouncer is not on this machine, or cannot be run here: see scripts/postgresql")
@@ -55,17 +55,19 @@ async def address(postgres):
 
 
 async def make_database(server, options=""):
-    """Make a database with the tables."""
-    address = server.new_database(options)
-    database = Database(address)
-    await migrate(database)
-    await database.close()
-    return address
+    """Make a database with the tables. Copying the first such database takes half the time."""
+    if server.with_tables is None:
+        address = server.new_database()
+        database = Database(address)
+        await migrate(database)
+        await database.close()
+        server.with_tables = address.rpartition("/")[2]
+    return server.new_database(f"TEMPLATE {server.with_tables} {options}")
 
 
 @pytest.fixture
 async def another_postgres_store(address):
-    """Make stores on one database; two of them stand for two processes."""
+    """Make stores in one database. Two stores represent two processes."""
     made = []
 
     def make(**options):

@@ -1,7 +1,7 @@
-"""A PostgreSQL of the tests' own: one server for a worker, one database for each test that asks.
+"""A PostgreSQL server for tests. Each worker has one server, and each test that needs one has a database.
 
-The programs are those of the machine, else those that `scripts/postgresql` unpacked. The server does not run as root,
-which it refuses, and promises nothing about power cuts, which no test makes.
+The installed programs are used, or else the programs that `scripts/postgresql` has unpacked. PostgreSQL refuses to run
+as root, so the server runs as another user. It does not sync, because no test cuts the power.
 """
 
 import ctypes
@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,7 +17,9 @@ from pathlib import Path
 
 import psycopg
 
-_QUIET = ("-c", "autovacuum=off")  # whose processes would come and go while tests count those of an agent
+from tests.ports import free_port
+
+_QUIET = ("-c", "autovacuum=off")  # its processes would disturb tests that count the processes of an agent
 _FAST = ("-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=32MB", "-c", "max_connections=200")
 UNPACKED = Path(__file__).parents[2] / ".cache" / "postgresql" / "bin"
 _PR_SET_PDEATHSIG = 1
@@ -26,13 +27,13 @@ _USERS = ("postgres", "nobody", "daemon")
 
 
 def find_programs():
-    """Give the directory of the newest PostgreSQL on this machine; None without one."""
+    """Return the directory of the newest PostgreSQL on this machine, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else _parent(find_program("postgres"))
 
 
 def find_program(name):
-    """Give a program of this machine, else the one that was unpacked for the tests; None without one."""
+    """Return the path of an installed program, or of the unpacked program, or None."""
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
     if found is None and _is_for_all(UNPACKED / name):
         found = shutil.which(name, path=str(UNPACKED))
@@ -44,32 +45,27 @@ def _parent(path):
 
 
 def _is_for_all(path):
-    """Whether the user that servers run as, who is another one when we are root, comes to a file."""
+    """Return whether the user that runs servers can access a file. As root, we run servers as another user."""
     return os.geteuid() != 0 or all(not parent.exists() or parent.stat().st_mode & 1 for parent in path.parents)
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 def _user():
-    """Give the user that the server runs as: none of these when we are not root."""
+    """Return the user that runs servers, or None for the current user if it is not root."""
     if os.geteuid() != 0:
         return None
     for name in _USERS:
         with suppress(KeyError):
             return pwd.getpwnam(name)
-    raise RuntimeError("PostgreSQL refuses to run as root, and there is no other user")
+    raise RuntimeError("PostgreSQL refuses to run as root, and no other user was found")
 
 
 def _end_with_us():
-    """Have the system end the server when this process is killed."""
+    """Make the system end the server when this process is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT, 0, 0, 0)
 
 
 def begin(command, directory, output):
-    """Start a server that refuses to run as root, in its directory."""
+    """Start a server in its directory, as a user other than root."""
     user = _user()
     who = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     return subprocess.Popen(
@@ -84,28 +80,29 @@ def begin(command, directory, output):
 
 
 def make_directory(name):
-    """Make a directory for such a server: not in pytest's own folder, which only its user may enter."""
+    """Make a directory for a server. Only the current user can enter pytest's folder, so it is elsewhere."""
     directory = Path(tempfile.mkdtemp(prefix=f"dragoman-{name}-"))
-    give_to_server(directory)
+    change_owner(directory)
     return directory
 
 
-def give_to_server(path):
-    """Have a file belong to the user that servers run as."""
+def change_owner(path):
+    """Change the owner of a file to the user that runs servers."""
     user = _user()
     if user is not None:
         os.chown(path, user.pw_uid, user.pw_gid)
 
 
 class PostgresServer:
-    """A server in a directory of its own."""
+    """A server with its own data directory."""
 
     def __init__(self, programs: Path, *settings: str) -> None:
-        """`settings` are those of postgresql.conf, such as `ssl=on`."""
+        """Create the server. `settings` are lines of postgresql.conf, such as `ssl=on`."""
         self.port = free_port()
         self.programs = programs
         self._settings = settings
         self._databases = 0
+        self.with_tables: str | None = None
         self._process = None
         self.directory = make_directory("postgres")
         self._output = (self.directory / "output").open("wb")
@@ -127,7 +124,7 @@ class PostgresServer:
             raise RuntimeError(f"initdb failed: {(self.directory / 'output').read_text()}")
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the server, and wait until it answers."""
         where = (
             "-p",
             str(self.port),
@@ -150,30 +147,30 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """Its main process."""
+        """The id of its main process."""
         return self._process.pid
 
     def stop(self) -> None:
-        """Stop it as a crash would."""
+        """Stop the server without a clean shutdown, like a crash."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait()
 
     def remove(self) -> None:
-        """Stop it for good."""
+        """Stop the server and delete its directory."""
         self.stop()
         self._output.close()
         shutil.rmtree(self.directory)
 
     def pause(self) -> None:
-        """Let it answer nobody, as a machine that hangs: what it has begun is not done."""
+        """Suspend the server, like a machine that hangs."""
         self._signal_all(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """End a pause."""
+    def resume(self) -> None:
+        """Continue after `pause`."""
         self._signal_all(signal.SIGCONT)
 
     def open_to(self, network: str) -> None:
-        """Start it again, for other machines of a network too, which is one of the tests' own."""
+        """Restart the server so that other machines of a test network can connect."""
         with (self.directory / "data" / "pg_hba.conf").open("a") as rules:
             rules.write(f"host all all {network} trust\n")
         self._settings = (*self._settings, "listen_addresses=*")
@@ -181,7 +178,7 @@ class PostgresServer:
         self.start()
 
     def new_database(self, options: str = "") -> str:
-        """Make an empty database, with the options of CREATE DATABASE, and give its address."""
+        """Make an empty database, with options of CREATE DATABASE, and return its address."""
         self._databases += 1
         name = f"test{self._databases}"
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
@@ -189,7 +186,7 @@ class PostgresServer:
         return self.address(name)
 
     def address(self, database: str) -> str:
-        """Name a database of this server."""
+        """Return the address of a database on this server."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{database}"
 
     def _begin(self, program, *arguments):

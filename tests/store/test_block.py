@@ -16,6 +16,7 @@ from dragoman.store.block import (
     find_blocks,
     read_torn,
 )
+from tests.table import each_row
 
 ONE = "00000000-0000-4000-8000-000000000001"
 TWO = "00000000-0000-4000-8000-000000000002"
@@ -59,7 +60,7 @@ def line_of(kind, data):
 
 
 def decode(blocks):
-    """Give the lines of blocks as they were put together."""
+    """Return the lines of the drafts of blocks."""
     return [
         [(record.kind, bytes(record.data)) for record in block.records()] + [bytes(run) for run in block.updates()]
         for block in blocks
@@ -67,7 +68,7 @@ def decode(blocks):
 
 
 @given(st.lists(LINES, max_size=5))
-def test_blocks_are_lines_of_json_and_are_read_to_the_byte(writes):
+def test_blocks_are_json_lines_and_are_read_back_unchanged(writes):
     log = b"".join(encode(writes))
     kinds = [next(iter(json.loads(line))) for line in log.split(b"\n")[:-1]]
     assert kinds.count("seal") == len(writes)
@@ -86,18 +87,18 @@ def test_blocks_are_lines_of_json_and_are_read_to_the_byte(writes):
         assert list(block.numbered_lines()) == [(number, line_of(*line)[:-1]) for number, line in numbered]
 
 
-def test_updates_that_follow_each_other_are_one_run():
+def test_consecutive_updates_are_one_run():
     [part] = encode([[("turn", b"1"), ("update", b"1"), ("update", b"2"), ("turn", b"2"), ("update", b"3")]])
     [block] = find_blocks(part, 1, 0)[0].blocks
     assert [bytes(run) for run in block.updates()] == [update_lines(ONE, [b"1", b"2"]), update_lines(ONE, [b"3"])]
 
 
-def test_a_block_of_records_alone_has_nothing_for_the_peer():
+def test_a_block_of_records_has_nothing_for_the_peer():
     [part] = encode([[("turn", b"1"), ("title", b"2")]])
     assert find_blocks(part, 1, 0)[0].blocks[0].updates() == []
 
 
-def test_a_bit_changed_at_any_byte_is_found_and_the_blocks_before_it_are_good():
+def test_a_changed_bit_is_found_and_blocks_before_it_are_good():
     parts = encode(SMALL)
     log = b"".join(parts)
     whole = decode(find_blocks(log, 1, 0)[0].blocks)
@@ -109,11 +110,11 @@ def test_a_bit_changed_at_any_byte_is_found_and_the_blocks_before_it_are_good():
             good = sum(end <= at for end in ends)
             assert decode(found.blocks) == whole[:good]
             assert found.end == ([0, *ends])[good]
-            # A last seal without its newline may be one that was not written whole.
+            # A last seal without its newline may be incomplete.
             assert damaged or good == len(parts) - 1
 
 
-def test_a_log_cut_at_any_byte_gives_the_blocks_before_and_no_damage():
+def test_a_log_cut_at_any_byte_has_its_whole_blocks():
     parts = encode(SMALL)
     log = b"".join(parts)
     ends = [len(b"".join(parts[: number + 1])) for number in range(len(parts))]
@@ -127,27 +128,27 @@ def test_a_log_cut_at_any_byte_gives_the_blocks_before_and_no_damage():
 
 
 @pytest.mark.parametrize("order", [(1,), (0, 0), (0, 2), (1, 0), (0, 2, 1)])
-def test_a_block_that_does_not_follow_the_one_before_is_damage(order):
+def test_a_block_out_of_order_is_damage(order):
     parts = encode(SMALL)
     found, damaged = find_blocks(b"".join(parts[number] for number in order), 1, 0)
     assert damaged
     assert [block.first for block in found.blocks] == ([1] if order[0] == 0 else [])
 
 
-def test_a_block_of_another_log_with_fitting_numbers_is_damage():
+def test_a_block_from_another_log_is_damage():
     mine = encode(SMALL)
     other = encode([[("update", b'{"n":9}'), ("turn", b"{}")], *SMALL[1:]])
     found, damaged = find_blocks(mine[0] + other[1], 1, 0)
     assert (len(found.blocks), damaged) == (1, True)
 
 
-def test_a_gap_in_the_numbers_is_damage_even_if_the_sum_fits():
+def test_a_gap_in_the_numbers_is_damage():
     [part] = encode(SMALL[:1], first=2)
     assert find_blocks(part, 1, 0)[1]
 
 
 @pytest.mark.parametrize("places", [b"[[0,5]", b"[[9999,1]]", b"[[5,5],[0,3]]", b"[[0,0]]", b"[[1]]", b"[0]"])
-def test_places_that_no_writer_makes_are_damage_even_if_the_sum_fits(places):
+def test_impossible_places_of_records_are_damage(places):
     body = b'{"turn":1}\n\t{"seal":{"first":1,"last":1,"time":5,"records":%b' % places
     assert find_blocks(b'%b,"sum":"%08x"}}\n' % (body, crc32(body)), 1, 0)[1]
 
@@ -162,13 +163,13 @@ def test_places_that_no_writer_makes_are_damage_even_if_the_sum_fits(places):
         b'"\\r\\n"',
     ],
 )
-def test_what_looks_like_a_seal_inside_a_line_is_none(data):
+def test_text_like_a_seal_inside_a_line_is_not_a_seal(data):
     log = b"".join(encode([[("update", data), ("turn", data)], [("update", data)]]))
     found, damaged = find_blocks(log, 1, 0)
     assert (len(found.blocks), found.end, damaged) == (2, len(log), False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "lines",
     [
         b"",
@@ -182,14 +183,14 @@ def test_what_looks_like_a_seal_inside_a_line_is_none(data):
         b'{"jsonrpc":\n"2.0"}\n',
     ],
 )
-def test_a_line_that_does_not_begin_as_one_of_the_wire_is_refused(lines):
+def test_a_line_without_the_wire_prefix_is_refused(lines):
     draft = Draft()
-    with pytest.raises(ValueError, match="must begin with"):
+    with pytest.raises(ValueError, match="must start with"):
         draft.add_lines(lines)
     assert len(draft) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "lines",
     [
         b"{}\n",
@@ -205,12 +206,12 @@ def test_a_line_that_does_not_begin_as_one_of_the_wire_is_refused(lines):
         b"[" * 100_000 + b"\n",
     ],
 )
-def test_whole_lines_behind_the_last_seal_that_cannot_be_of_a_log_are_refused(lines):
+def test_foreign_lines_after_the_last_seal_are_refused(lines):
     with pytest.raises((ValueError, RecursionError)):
         read_torn(lines, 1, TIME)
 
 
-def test_whole_lines_behind_the_last_seal_are_a_block_without_a_sum():
+def test_whole_lines_after_the_last_seal_are_an_unsealed_block():
     lines = b"".join(line_of(*line) for line in SMALL[2])
     block = read_torn(lines, 7, TIME)
     assert (block.first, block.last, block.lines) == (7, 9, lines)
@@ -219,7 +220,7 @@ def test_whole_lines_behind_the_last_seal_are_a_block_without_a_sum():
 
 
 @given(TEXT, st.lists(TEXT), st.none() | TEXT)
-def test_a_header_is_decoded_as_it_was_encoded(cwd, directories, forked_from):
+def test_a_header_survives_encoding_and_decoding(cwd, directories, forked_from):
     header = Header("id", cwd, directories, "2026-01-01T00:00:00Z", forked_from)
     block, checksum = encode_header(header, TIME)
     assert block.count(b"\n") == 2
@@ -227,14 +228,14 @@ def test_a_header_is_decoded_as_it_was_encoded(cwd, directories, forked_from):
 
 
 @given(st.binary())
-def test_bytes_that_are_no_header_are_refused(block):
-    with pytest.raises(ValueError, match="no header"):
+def test_bytes_that_are_not_a_header_are_refused(block):
+    with pytest.raises(ValueError, match="not a session log header"):
         decode_header(block)
 
 
-def test_a_header_of_another_format_or_damaged_says_so():
+def test_errors_name_another_format_or_damage_of_a_header():
     block, _ = encode_header(Header(ONE, "/", [], "2026-01-01T00:00:00Z"), TIME)
     with pytest.raises(ValueError, match="it has format 3"):
-        decode_header(block.replace(b'"dragoman":2', b'"dragoman":3'))
+        decode_header(block.replace(b'"dragoman":1', b'"dragoman":3'))
     with pytest.raises(ValueError, match="its header is damaged"):
         decode_header(block.replace(b'"cwd":"/"', b'"cwd":"."'))

@@ -1,4 +1,4 @@
-"""Disks that fill up, break or go away: a clear error, a log that stays readable, and others that live on."""
+"""Disks that fill up, break or go away. The error is clear, the log stays readable, and other sessions continue."""
 
 import asyncio
 import errno
@@ -9,17 +9,18 @@ import sys
 
 import pytest
 
-from dragoman.errors import LogFailed
+from dragoman.errors import LogError
 from dragoman.store import FileStore
 from dragoman.store.disk import Disk
 from tests.store.making import fork, new_header, read_all, reread, turn_end, update, write_session
+from tests.table import each_row
 from tests.waiting import until
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
 
 
 class FailingDisk(Disk):
-    """A disk whose calls fail from the nth on; a write that fails leaves half of its bytes behind."""
+    """A disk whose calls fail from the nth call. A failing write leaves half of its bytes behind."""
 
     def __init__(self, call=None, *, nth=1, error=errno.EIO, keeps_torn=False):
         self.call = call
@@ -60,7 +61,7 @@ class FailingDisk(Disk):
 
 
 async def stream(store, header):
-    """Write until it fails; give what was acknowledged, the log if there is one, and the failure."""
+    """Write until a failure. Return the acknowledged lines, the log if it was created, and the failure."""
     acknowledged, log = [], None
     try:
         log = await store.create(header)
@@ -71,15 +72,15 @@ async def stream(store, header):
             if number % 2 == 0:
                 await log.sync()
         await log.close()
-    except LogFailed as failure:
+    except LogError as failure:
         return acknowledged, log, failure
     return acknowledged, log, None
 
 
-@pytest.mark.parametrize("keeps_torn", [False, True], ids=["cut back", "left torn"])
-@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
-@pytest.mark.parametrize("call", ["write", "sync", "sync_directory", "open"])
-async def test_whichever_call_fails_what_was_acknowledged_is_kept(tmp_path, call, error, keeps_torn):
+@each_row("keeps_torn", [False, True])
+@each_row("error", ERRORS)
+@each_row("call", ["write", "sync", "sync_directory", "open"])
+async def test_acknowledged_lines_survive_any_failing_call(tmp_path, call, error, keeps_torn):
     for nth in range(1, 20):
         home = tmp_path / str(nth)
         disk = FailingDisk(call, nth=nth, error=error, keeps_torn=keeps_torn)
@@ -92,7 +93,7 @@ async def test_whichever_call_fails_what_was_acknowledged_is_kept(tmp_path, call
         if log is not None:
             assert header.id in failure.path
             await check_read_only(log, disk, acknowledged)
-            await check_goes_on(home, header, acknowledged, torn_allowed=keeps_torn)
+            await check_continues(home, header, acknowledged, torn_allowed=keeps_torn)
         await store.close()
     else:
         raise AssertionError("every nth call failed: the test never got through")
@@ -101,16 +102,16 @@ async def test_whichever_call_fails_what_was_acknowledged_is_kept(tmp_path, call
 
 async def check_read_only(log, disk, acknowledged):
     for attempt in (lambda: log.append(update(b"{}")), log.flush):
-        with pytest.raises(LogFailed):
+        with pytest.raises(LogError):
             attempt()
-    with pytest.raises(LogFailed):
+    with pytest.raises(LogError):
         await log.sync()
     disk.call = None
     assert await read_all(log) == acknowledged
     await log.close()
 
 
-async def check_goes_on(home, header, acknowledged, *, torn_allowed):
+async def check_continues(home, header, acknowledged, *, torn_allowed):
     sound = FileStore(home)
     log = await sound.open(header.id)
     assert await read_all(log) == acknowledged
@@ -122,12 +123,12 @@ async def check_goes_on(home, header, acknowledged, *, torn_allowed):
     await sound.close()
 
 
-async def test_a_session_that_could_not_be_created_leaves_nothing_and_can_be_created_again(tmp_path):
+async def test_failed_creation_leaves_nothing_and_can_be_repeated(tmp_path):
     for call in ("write", "sync", "open"):
         home = tmp_path / call
         disk = FailingDisk(call, error=errno.ENOSPC)
         store, header = FileStore(home, disk=disk), new_header()
-        with pytest.raises(LogFailed, match=r"cannot create .*: No space left on device; free some space"):
+        with pytest.raises(LogError, match=r"cannot create .*: No space left on device; free some space"):
             await store.create(header)
         disk.call = None
         assert await store.find(header.id) is None
@@ -135,13 +136,13 @@ async def test_a_session_that_could_not_be_created_leaves_nothing_and_can_be_cre
         await store.close()
 
 
-async def test_other_sessions_live_on(tmp_path):
+async def test_other_sessions_still_work_after_one_fails(tmp_path):
     disk = FailingDisk()
     store = FileStore(tmp_path, disk=disk)
     failed, sound = await store.create(new_header()), await store.create(new_header())
     failed.append(update(b"1"))
     disk.call = "write"
-    with pytest.raises(LogFailed):
+    with pytest.raises(LogError):
         failed.flush()
     disk.call = None
     sound.append(update(b"1"))
@@ -150,14 +151,14 @@ async def test_other_sessions_live_on(tmp_path):
     await store.close()
 
 
-async def test_a_store_closes_all_its_logs_though_one_fails(tmp_path):
+async def test_a_store_closes_all_logs_even_if_one_fails(tmp_path):
     disk = FailingDisk()
     store = FileStore(tmp_path, disk=disk)
     logs = [await store.create(new_header()) for _ in range(3)]
     for log in logs:
         log.append(update(b"1"))
     disk.call, disk.left = "write", 1
-    with pytest.raises(LogFailed):
+    with pytest.raises(LogError):
         await store.close()
     disk.call = None
     for log in logs:
@@ -181,7 +182,7 @@ async def test_short_writes_are_continued(tmp_path, size):
     await store.close()
 
 
-async def test_a_disk_that_fills_up_between_short_writes_leaves_no_part_of_a_record(tmp_path):
+async def test_a_disk_full_between_short_writes_leaves_no_partial_record(tmp_path):
     class FillingDisk(Disk):
         room = 10_000
 
@@ -199,7 +200,7 @@ async def test_a_disk_that_fills_up_between_short_writes_leaves_no_part_of_a_rec
     log.flush()
     disk.room = 20
     log.append(update(b'"%b"' % (b"x" * 100)))
-    with pytest.raises(LogFailed):
+    with pytest.raises(LogError):
         log.flush()
     await log.close()
     records, log = await reread(FileStore(tmp_path), header.id)
@@ -208,7 +209,7 @@ async def test_a_disk_that_fills_up_between_short_writes_leaves_no_part_of_a_rec
 
 @pytest.mark.parametrize("remove", ["file", "directory"])
 @pytest.mark.parametrize("moment", ["idle", "writing"])
-async def test_a_log_that_vanishes_under_a_live_session_is_noticed(tmp_path, remove, moment):
+async def test_removing_the_log_of_an_open_session_is_noticed(tmp_path, remove, moment):
     store = FileStore(tmp_path)
     log = await store.create(new_header())
     if moment == "writing":
@@ -216,26 +217,26 @@ async def test_a_log_that_vanishes_under_a_live_session_is_noticed(tmp_path, rem
         log.flush()
     shutil.rmtree(log.path.parent) if remove == "directory" else log.path.unlink()
     log.append(update(b"2"))
-    with pytest.raises(LogFailed, match="was removed while the session was open") as caught:
+    with pytest.raises(LogError, match="was removed while the session was open") as caught:
         await log.sync()
     assert caught.value.errno == errno.ENOENT
     await log.close()
     await store.close()
 
 
-async def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path):
+async def test_a_log_changed_by_another_program_is_not_written_to(tmp_path):
     store = FileStore(tmp_path)
     log = await store.create(new_header())
     with log.path.open("ab") as other:
         other.write(b"hello\n")
     log.append(update(b"2"))
-    with pytest.raises(LogFailed, match="not as this process left it"):
+    with pytest.raises(LogError, match="another program has changed it"):
         log.flush()
     await log.close()
     await store.close()
 
 
-async def test_a_torn_log_on_a_disk_that_cannot_be_written_can_still_be_read(tmp_path):
+async def test_a_torn_log_on_a_read_only_disk_can_be_read(tmp_path):
     sound = FileStore(tmp_path)
     header = await write_session(sound, payloads=[b"1", b"2"])
     await sound.close()
@@ -246,23 +247,23 @@ async def test_a_torn_log_on_a_disk_that_cannot_be_written_can_still_be_read(tmp
     for _ in range(2):
         assert len(await read_all(log)) == 3
     assert log.damage.torn
-    with pytest.raises(LogFailed, match=r"cannot mend .*: Read-only file system; see that this user may"):
+    with pytest.raises(LogError, match=r"cannot mend .*: Read-only file system; check that this user may"):
         log.append(update(b"{}"))
     await store.close()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-async def test_a_log_whose_permission_is_lost_says_so(tmp_path):
+async def test_the_error_explains_a_lost_permission(tmp_path):
     store = FileStore(tmp_path)
     log = await store.create(new_header())
     log.path.chmod(0o400)
     log.append(update(b"1"))
-    with pytest.raises(LogFailed, match="see that this user may read and write it"):
+    with pytest.raises(LogError, match="check that this user may read and write it"):
         log.flush()
     await store.close()
 
 
-async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path):
+async def test_a_failed_sync_is_remembered_after_cancellation(tmp_path):
     disk = FailingDisk("sync", nth=2)
     store = FileStore(tmp_path, disk=disk)
     log = await store.create(new_header())
@@ -273,7 +274,7 @@ async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path)
     await asyncio.wait([syncing])
     async with asyncio.timeout(30):
         await until(lambda: disk.made >= 2)
-    with pytest.raises(LogFailed):
+    with pytest.raises(LogError):
         while True:
             log.flush()
             await asyncio.sleep(0)
@@ -283,7 +284,7 @@ async def test_a_failed_sync_is_remembered_though_nobody_waited_for_it(tmp_path)
 LIMITED = """
 import asyncio, resource, sys
 from pathlib import Path
-from dragoman.errors import LogFailed
+from dragoman.errors import LogError
 from dragoman.store import FileStore
 from tests.store.making import new_header, read_all, update
 
@@ -297,14 +298,14 @@ async def main():
             log.append(update(b'"%b"' % (b"x" * 500)))
             log.flush()
             acknowledged += 1
-    except LogFailed as failure:
+    except LogError as failure:
         print(failure.errno, acknowledged, len(await read_all(log)), log.header.id)
 
 asyncio.run(main())
 """
 
 
-async def test_a_real_limit_on_the_size_of_files_is_a_clear_failure(tmp_path):
+async def test_a_file_size_limit_is_a_clear_failure(tmp_path):
     done = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
     )
@@ -318,7 +319,7 @@ async def test_a_real_limit_on_the_size_of_files_is_a_clear_failure(tmp_path):
 NO_BYTE = """
 import asyncio, os, resource, sys
 from pathlib import Path
-from dragoman.errors import LogFailed
+from dragoman.errors import LogError
 from dragoman.store import FileStore
 from tests.store.making import new_header, read_all, update, write_session
 
@@ -338,7 +339,7 @@ async def main():
         for failing in (log.sync(), store.create(fresh)):
             try:
                 await failing
-            except LogFailed as failure:
+            except LogError as failure:
                 assert "raise the limit on file sizes (ulimit -f), then try again" in str(failure), failure
             else:
                 raise AssertionError("it was written")
@@ -357,7 +358,7 @@ asyncio.run(main())
 """
 
 
-async def test_where_not_a_byte_can_be_written_nothing_is_held_and_all_is_well_afterwards(tmp_path):
+async def test_a_zero_file_size_limit_holds_nothing_and_is_recoverable(tmp_path):
     command = [sys.executable, "-c", NO_BYTE, str(tmp_path)]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("fine\n", "")

@@ -33,7 +33,7 @@ class CountingDisk(Disk):
 
 
 class Crowd:
-    """Many sessions without an index: their true order, and the one of their files, which is another."""
+    """Many sessions without an index. The times of their files have another order than the sessions."""
 
     def __init__(self, home):
         self.prompted = []
@@ -64,7 +64,7 @@ async def walk(store, cwd=None, first=None):
     return ids
 
 
-async def test_a_list_without_an_index_is_in_order_and_whole(store, home):
+async def test_a_list_without_an_index_is_complete_and_ordered(store, home):
     crowd = Crowd(home)
     first = await store.page()
     assert [summary.id for summary in first.sessions] == crowd.ids()[: len(first.sessions)]
@@ -72,12 +72,12 @@ async def test_a_list_without_an_index_is_in_order_and_whole(store, home):
     assert await walk(store) == crowd.ids()
 
 
-async def test_a_list_of_one_directory_without_an_index_has_that_directory_alone(store, home):
+async def test_a_directory_list_without_an_index_has_only_its_sessions(store, home):
     crowd = Crowd(home)
     assert await walk(store, "/work/project-3") == crowd.ids("/work/project-3")
 
 
-async def test_the_first_list_without_an_index_reads_few_logs_and_the_index_is_made_behind_it(home):
+async def test_the_first_list_reads_few_logs_before_the_index_is_rebuilt(home):
     crowd = Crowd(home)
     disk = CountingDisk()
     store = FileStore(home, disk=disk)

@@ -1,4 +1,4 @@
-"""A writer killed at any moment: whatever it acknowledged is there, in order, no gap, nothing twice."""
+"""A writer that is killed at any moment. All acknowledged lines are there, in order, without gaps or repetitions."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ asyncio.run(main())
 
 
 async def run_until_killed(home, session_id, acknowledgements):
-    """Start a writer, kill it after some acknowledgements and a random moment, and give its last one."""
+    """Start a writer, and kill it a random moment after some acknowledgements. Return its last acknowledgement."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-c", WRITER, str(home), session_id, stdout=asyncio.subprocess.PIPE
     )
@@ -48,7 +48,7 @@ async def run_until_killed(home, session_id, acknowledgements):
     return int([line for line in heard if line.endswith(b"\n")][-1])
 
 
-async def kill_again_and_again(home, rounds):
+async def kill_repeatedly(home, rounds):
     store, header = FileStore(home), new_header()
     await (await store.create(header)).close()
     torn = 0
@@ -62,7 +62,7 @@ async def kill_again_and_again(home, rounds):
         assert log.damage is None or log.damage.torn
         torn += log.damage is not None
         await log.close()
-        if number % 10 == 9:  # or the file grows for ever
+        if number % 10 == 9:  # limits the size of the file
             await store.delete(header.id)
             await (await store.create(header)).close()
     records, log = await reread(store, header.id)
@@ -71,11 +71,11 @@ async def kill_again_and_again(home, rounds):
     return torn
 
 
-async def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path):
-    await kill_again_and_again(tmp_path, 8)
+async def test_a_killed_writer_loses_no_acknowledged_line(tmp_path):
+    await kill_repeatedly(tmp_path, 8)
 
 
 @pytest.mark.soak
 @pytest.mark.skipif(not os.environ.get("DRAGOMAN_SOAK"), reason="long: set DRAGOMAN_SOAK=1, or run make soak")
-async def test_a_killed_writer_loses_nothing_in_a_thousand_deaths(tmp_path):
-    await kill_again_and_again(tmp_path, 1000)
+async def test_a_thousand_killed_writers_lose_no_acknowledged_line(tmp_path):
+    await kill_repeatedly(tmp_path, 1000)

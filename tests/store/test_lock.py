@@ -1,4 +1,4 @@
-"""One writer a session, across real processes."""
+"""One writer per session, with real processes."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dragoman.errors import SessionBusy
+from dragoman.errors import SessionBusyError
 from dragoman.store import FileStore
 from dragoman.store.lock import acquire
 from tests.store.making import new_header, write_session
@@ -17,7 +17,7 @@ from tests.store.making import new_header, write_session
 HOLDER = """
 import sys
 from pathlib import Path
-from dragoman.errors import SessionBusy
+from dragoman.errors import SessionBusyError
 from dragoman.store.lock import acquire
 
 path = Path(sys.argv[1])
@@ -25,7 +25,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     try:
         lock = acquire(path, "x")
-    except SessionBusy as busy:
+    except SessionBusyError as busy:
         print("busy", busy.pid, flush=True)
     else:
         print("got", flush=True)
@@ -63,7 +63,7 @@ def contenders(tmp_path):
         contender.kill()
 
 
-def test_of_several_processes_that_race_one_wins_and_the_others_name_it(contenders):
+def test_one_process_wins_a_race_and_the_others_name_it(contenders):
     for _ in range(30):
         for contender in contenders:
             contender.say()
@@ -86,7 +86,7 @@ def test_a_dead_holders_lock_is_free_at_once(contenders):
     assert third.hear() == ["busy", str(second.pid)]
 
 
-def test_taking_and_giving_back_at_the_same_time_never_makes_two_holders(contenders, tmp_path):
+def test_concurrent_acquire_and_release_never_make_two_holders(contenders, tmp_path):
     turns = {contender.pid: 0 for contender in contenders}
     for _ in range(100):
         for contender in contenders:
@@ -98,7 +98,7 @@ def test_taking_and_giving_back_at_the_same_time_never_makes_two_holders(contend
                 turns[contender.pid] += 1
                 assert contender.hear() == ["released"]
             else:
-                # It took "release" for a second try.
+                # It understood "release" as a second attempt.
                 if contender.hear() == ["got"]:
                     contender.say("release")
                     assert contender.hear() == ["released"]
@@ -106,11 +106,11 @@ def test_taking_and_giving_back_at_the_same_time_never_makes_two_holders(contend
     assert not (tmp_path / "session.lock").exists()
 
 
-def test_a_lock_survives_neither_a_stranger_nor_garbage_in_its_file(tmp_path):
+def test_locks_survive_garbage_in_or_removal_of_the_file(tmp_path):
     path = tmp_path / "session.lock"
     path.write_bytes(b"garbage")
     lock = acquire(path, "x")
-    with pytest.raises(SessionBusy) as caught:
+    with pytest.raises(SessionBusyError) as caught:
         acquire(path, "x")
     assert caught.value.pid == os.getpid()
     path.unlink()
@@ -121,11 +121,11 @@ def test_a_lock_survives_neither_a_stranger_nor_garbage_in_its_file(tmp_path):
     assert not path.exists()
 
 
-def test_a_holder_that_cannot_be_read_is_still_a_holder(tmp_path):
+def test_an_unreadable_holder_still_holds_the_lock(tmp_path):
     path = tmp_path / "session.lock"
     lock = acquire(path, "x")
     path.write_bytes(b"")
-    with pytest.raises(SessionBusy, match="in use by another process") as caught:
+    with pytest.raises(SessionBusyError, match="in use by another process") as caught:
         acquire(path, "x")
     assert (caught.value.pid, caught.value.host) == (None, None)
     lock.release()
@@ -137,7 +137,7 @@ def test_a_dead_process_is_never_named_as_the_holder(tmp_path):
     gone.wait()
     lock = acquire(path, "x")
     path.write_text(json.dumps({"pid": gone.pid, "host": os.uname().nodename, "since": ""}))
-    with pytest.raises(SessionBusy) as caught:
+    with pytest.raises(SessionBusyError) as caught:
         acquire(path, "x")
     assert caught.value.pid is None
     lock.release()
@@ -165,7 +165,7 @@ os._exit(0)
 OPENER = """
 import asyncio, sys
 from pathlib import Path
-from dragoman.errors import SessionBusy
+from dragoman.errors import SessionBusyError
 from dragoman.store import FileStore
 
 async def main():
@@ -173,7 +173,7 @@ async def main():
     sys.stdin.readline()
     try:
         log = await store.open(sys.argv[2])
-    except SessionBusy as busy:
+    except SessionBusyError as busy:
         print("busy", busy.pid, busy.host, flush=True)
     else:
         print("got", flush=True)
@@ -196,7 +196,7 @@ async def test_two_processes_that_open_one_session_have_one_winner(tmp_path):
     winner = next(child for child, words in zip(children, said, strict=True) if words == ["got"])
     (loser,) = [words for words in said if words != ["got"]]
     assert loser == ["busy", str(winner.pid), os.uname().nodename]
-    with pytest.raises(SessionBusy, match=f"process {winner.pid} on {os.uname().nodename}"):
+    with pytest.raises(SessionBusyError, match=f"process {winner.pid} on {os.uname().nodename}"):
         await store.open(header.id)
     winner.stdin.write(b"\n")
     for child in children:

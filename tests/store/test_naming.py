@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.store.naming import encode_cwd, is_same_directory, is_session_id, normalise, session_id_of
+from tests.table import each_row
 
 ID = "0b7e4f7a-1c2d-4e3f-8a9b-0123456789ab"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cwd", "name"),
     [
         ("/Users/me/code", "-Users-me-code"),
@@ -25,7 +26,7 @@ ID = "0b7e4f7a-1c2d-4e3f-8a9b-0123456789ab"
         ("/" + "x" * 199, "-" + "x" * 199),
     ],
 )
-def test_a_cwd_is_encoded_by_its_separators_alone(cwd, name):
+def test_only_the_separators_of_a_cwd_are_encoded(cwd, name):
     assert encode_cwd(cwd) == name
 
 
@@ -47,7 +48,7 @@ def test_a_relative_cwd_has_no_name(cwd):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_a_name_is_always_one_component_that_a_file_system_takes(rest):
+def test_an_encoded_name_is_one_valid_path_component(rest):
     name = encode_cwd("/" + rest)
     assert "/" not in name
     assert name not in ("", ".", "..")
@@ -58,12 +59,12 @@ def test_a_name_is_always_one_component_that_a_file_system_takes(rest):
     ("one", "other"),
     [("/a/b", "/a/b/"), ("/a/b", "/a/./c/../b"), ("/a", "//a"), ("/a", "///a"), ("C:\\a", "C:/a/")],
 )
-def test_directories_are_the_same_when_they_are_equal_after_normalising(one, other):
+def test_directories_equal_after_normalising_are_the_same(one, other):
     assert is_same_directory(one, other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("/a/b", "/a/B"), ("/a", "/a/b"), ("/a-b", "/a/b")])
-def test_other_directories_are_not(one, other):
+def test_different_directories_are_not_the_same(one, other):
     assert not is_same_directory(one, other)
 
 
@@ -73,7 +74,7 @@ def test_symbolic_links_are_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "x", "../" + ID, ID + "/..", ID.upper(), ID + "\n", ID.replace("-", "")])
-def test_nothing_but_a_uuid_is_a_session_id(text):
+def test_only_a_uuid_is_a_session_id(text):
     assert is_session_id(ID)
     assert not is_session_id(text)
 
@@ -81,6 +82,6 @@ def test_nothing_but_a_uuid_is_a_session_id(text):
 @pytest.mark.parametrize(
     "name", [f"session-{ID}.damaged-1.jsonl", f"session-{ID}.jsonl.new", f"session-{ID}.lock", f"xsession-{ID}.jsonl"]
 )
-def test_nothing_but_a_log_is_listed(name):
+def test_only_logs_are_listed(name):
     assert session_id_of(f"session-{ID}.jsonl") == ID
     assert session_id_of(name) is None

@@ -1,4 +1,4 @@
-"""The store behind PgBouncer in transaction mode: no statement needs anything of the connection that it goes over."""
+"""The store through PgBouncer in transaction mode. No statement may depend on the state of its connection."""
 
 import asyncio
 

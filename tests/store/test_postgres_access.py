@@ -1,4 +1,4 @@
-"""Certificates and passwords of a database, by the means of libpq; the password appears nowhere."""
+"""Certificates and passwords for a database, configured through libpq. The password appears nowhere."""
 
 import os
 from contextlib import suppress
@@ -9,10 +9,10 @@ import pytest
 
 from dragoman.client import connect
 from dragoman.store.postgresql import Database
-from dragoman.store.postgresql.errors import DatabaseUnavailable
-from tests.commands import DRAGOMAN, dragoman
+from dragoman.store.postgresql.errors import DatabaseUnavailableError
+from tests.commands import DRAGOMAN, start_dragoman
 from tests.store.certificates import Authority
-from tests.store.postgres_server import PostgresServer, find_programs, give_to_server
+from tests.store.postgres_server import PostgresServer, change_owner, find_programs
 
 PASSWORD = "Sesame-7c1e"
 ACCESS = """
@@ -28,7 +28,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def secured(authority):
-    """A server that lets `member` in with a certificate and a password, over TLS alone."""
+    """A server that accepts `member` only over TLS, with a certificate and a password."""
     programs = find_programs()
     if programs is None:
         pytest.skip("PostgreSQL is not on this machine, or cannot be run here: see scripts/postgresql")
@@ -39,7 +39,7 @@ def secured(authority):
         path = server.directory / "data" / name
         path.touch(0o600)
         path.write_bytes(source.read_bytes())
-        give_to_server(path)
+        change_owner(path)
     (server.directory / "data" / "pg_hba.conf").write_text(ACCESS)
     server.start()
     with psycopg.connect(server.address("postgres"), autocommit=True) as connection:
@@ -51,7 +51,7 @@ def secured(authority):
 
 @pytest.fixture
 def member(secured, authority):
-    """Make the address of the database for `member`; its parts can be changed."""
+    """Return the address of the database for `member`, with changed parts."""
     certificate, key = authority.issue("member")
     parts = {"sslmode": "verify-full", "sslrootcert": authority.certificate, "sslcert": certificate, "sslkey": key}
 
@@ -69,9 +69,7 @@ def command_lines():
 
 
 @pytest.mark.parametrize("means", ["variable", "file", "address"])
-async def test_a_password_and_a_certificate_open_the_database_and_the_password_is_shown_nowhere(
-    member, means, tmp_path, monkeypatch, secured
-):
+async def test_a_password_and_certificate_work_and_stay_secret(member, means, tmp_path, monkeypatch, secured):
     shown = []
     monkeypatch.setenv("DRAGOMAN_STORE", member(secret=f":{PASSWORD}" if means == "address" else ""))
     monkeypatch.setenv("DRAGOMAN_LOG", "debug")
@@ -82,7 +80,7 @@ async def test_a_password_and_a_certificate_open_the_database_and_the_password_i
         (tmp_path / "pgpass").write_text(f"*:*:*:member:{PASSWORD}\n")
         monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
     for arguments in (("init",), ("status",), ("status", "--format", "json")):
-        done = dragoman("store", *arguments)
+        done = start_dragoman("store", *arguments)
         assert done.returncode == 0, done.stderr
         shown += [done.stdout, done.stderr]
     async with connect([*DRAGOMAN, "agent"], on_stderr=shown.append) as agent:
@@ -107,15 +105,15 @@ async def test_a_password_and_a_certificate_open_the_database_and_the_password_i
         ({"sslmode": "disable", "sslrootcert": None}, "no encryption"),
     ],
 )
-async def test_who_may_not_come_in_is_told_why_and_the_password_is_not(
+async def test_a_refused_login_names_the_reason_without_the_password(
     member, changes, words, tmp_path, monkeypatch, authority
 ):
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    monkeypatch.setenv("HOME", str(tmp_path))  # where libpq looks for certificates
+    monkeypatch.setenv("HOME", str(tmp_path))  # libpq searches certificates there
     if changes.get("sslrootcert") == "another":
         changes = {"sslrootcert": Authority(tmp_path, "stranger").certificate}
     database = Database(member(**changes))
-    with pytest.raises(DatabaseUnavailable) as caught:
+    with pytest.raises(DatabaseUnavailableError) as caught:
         await database.fetch_once("SELECT 1")
     assert words in str(caught.value)
     assert f"shared at {changes.get('host', 'localhost')}" in str(caught.value)

@@ -1,22 +1,29 @@
-"""The store in PostgreSQL, against a real server: processes and the database itself come and go."""
+"""The store in PostgreSQL with a real server, while processes and the database itself stop and start."""
 
 import asyncio
 import subprocess
 from contextlib import suppress
+from uuid import uuid4
 
 import psycopg
 import pytest
 
-from dragoman.errors import LogFailed, SessionBusy, SessionUnknown
+from dragoman.errors import LogError, SessionBusyError, SessionNotFoundError
 from dragoman.store.postgresql import Database, PostgresStore
-from dragoman.store.postgresql.errors import BadStoreAddress, DatabaseUnavailable, Fenced, LeaseLost, SchemaMismatch
+from dragoman.store.postgresql.errors import (
+    DatabaseUnavailableError,
+    FencedError,
+    InvalidStoreAddressError,
+    LeaseLostError,
+    SchemaMismatchError,
+)
 from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.schema import VERSION, migrate, read_version
 from dragoman.store.postgresql.session_table import READ_BYTES
 from tests.store.contract import StoreContract
 from tests.store.making import new_header, read_all, reread, turn_end, update, write_session
 from tests.store.postgres import make_database
-from tests.store.postgres_server import give_to_server
+from tests.store.postgres_server import change_owner
 from tests.store.tiny_disk import mounted
 from tests.waiting import PATIENCE_S, until, wait_until
 
@@ -38,16 +45,16 @@ def read_one(address, query):
 
 
 def end_leases(address):
-    """Have all nodes be silent for longer than any lease."""
+    """Set the heartbeats of all nodes back by more than any lease."""
     execute(address, "UPDATE dragoman_node SET beat = beat - interval '1 hour'")
 
 
 def set_read_only(server, *, read_only):
-    """Have a server take writes or not, also on connections that are open."""
+    """Make a server read-only or writable, including its open connections."""
     value = "on" if read_only else "off"
     execute(server.address("postgres"), f"ALTER SYSTEM SET default_transaction_read_only = {value}")
     execute(server.address("postgres"), "SELECT pg_reload_conf()")
-    # Connections that are open are told before one that is made later sees it.
+    # Open connections apply it before a new connection sees it.
     wait_until(lambda: read_one(server.address("postgres"), "SHOW default_transaction_read_only") == value)
 
 
@@ -61,46 +68,44 @@ async def payloads(store, session_id):
 
 
 class TestOwners:
-    async def test_a_session_of_a_silent_node_is_taken_over_and_the_old_owner_writes_nothing(
-        self, address, another_postgres_store
-    ):
+    async def test_a_session_of_a_silent_node_can_be_taken_over(self, address, another_postgres_store):
         header = new_header()
         old = await another_postgres_store().create(header)
         await append(old, b"1")
         taker = another_postgres_store()
-        with pytest.raises(SessionBusy):
+        with pytest.raises(SessionBusyError):
             await taker.open(header.id)
         end_leases(address)
         new = await taker.open(header.id)
         assert [data for _, _, data in await read_all(new)] == [b"1"]
-        with pytest.raises(Fenced, match="taken over by another process"):
+        with pytest.raises(FencedError, match="taken over by another process"):
             await append(old, b'"lost"')
         assert old.failure is not None
         await append(new, b"2")
         await new.close()
         assert await payloads(taker, header.id) == [b"1", b"2"]
 
-    async def test_a_fenced_owner_changes_no_list_either(self, address, another_postgres_store):
+    async def test_a_fenced_owner_cannot_change_lists(self, address, another_postgres_store):
         header = await write_session(another_postgres_store(), title="Right")
         old = await another_postgres_store().open(header.id)
         await read_all(old)
         end_leases(address)
         taker = another_postgres_store()
         new = await taker.open(header.id)
-        old.title = "Wrong"
-        with pytest.raises(Fenced):
+        old.facts.title = "Wrong"
+        with pytest.raises(FencedError):
             await old.sync()
         assert [session.title for session in (await taker.page()).sessions] == ["Right"]
         await new.close()
 
-    async def test_a_store_that_is_closed_leaves_its_sessions_at_once(self, another_postgres_store):
+    async def test_closing_a_store_releases_its_sessions_at_once(self, another_postgres_store):
         leaving, header = another_postgres_store(), new_header()
         log = await leaving.create(header)
         log.append(update(b"1", header.id))
         await leaving.close()
         assert await payloads(another_postgres_store(), header.id) == [b"1"]
 
-    async def test_a_session_that_is_deleted_while_it_is_forked_is_unknown(self, address, another_postgres_store):
+    async def test_forking_a_session_deleted_at_that_moment_fails(self, address, another_postgres_store):
         store, header, forked = another_postgres_store(), new_header(), new_header()
         log = await store.create(header)
         for _ in range(3):
@@ -111,11 +116,11 @@ class TestOwners:
             execute(address, "DELETE FROM dragoman_session")
             return lines
 
-        with pytest.raises(SessionUnknown):
+        with pytest.raises(SessionNotFoundError):
             await store.fork(header.id, forked, delete_meanwhile)
         assert await store.find(forked.id) is None
 
-    async def test_sessions_of_two_agents_do_not_meet(self, address, another_postgres_store):
+    async def test_sessions_of_two_agents_are_separate(self, address, another_postgres_store):
         header = await write_session(another_postgres_store())
         other = PostgresStore(address, "another agent")
         assert await other.find(header.id) is None
@@ -133,7 +138,7 @@ class TestDatabase:
         own_postgres.stop()
         log.append(update(b"2", header.id))
         writing = log.flush()
-        with pytest.raises(DatabaseUnavailable):
+        with pytest.raises(DatabaseUnavailableError):
             await database.fetch_once("SELECT 1")
         log.append(update(b"3", header.id))
         own_postgres.start()
@@ -142,11 +147,11 @@ class TestDatabase:
         assert await payloads(store, header.id) == [b"1", b"2", b"3"]
         await store.close()
 
-    async def test_what_was_committed_though_its_answer_was_lost_is_written_once(self, address, another_postgres_store):
+    async def test_a_commit_with_a_lost_answer_is_written_once(self, address, another_postgres_store):
         store, header = another_postgres_store(), new_header()
         log = await store.create(header)
         await append(log, b"1")
-        # The connections are cut at the moment of the commit, again and again: now before it, now behind it.
+        # The connections are cut repeatedly around the moment of a commit, sometimes before and sometimes after it.
         execute(
             address,
             "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -162,50 +167,46 @@ class TestDatabase:
         await log.close()
         assert await payloads(store, header.id) == [b"%d" % number for number in range(1, 8)]
 
-    async def test_an_unforeseen_error_ends_all_waits_in_words_and_the_session_can_be_opened_again(
-        self, another_postgres_store
-    ):
+    async def test_an_unexpected_error_ends_waits_and_allows_reopening(self, another_postgres_store):
         store, header = another_postgres_store(), new_header()
         log = await store.create(header)
         await append(log, b"1")
-        log.title = "\ud800"  # no text at all: nothing makes one, and no database takes one
+        log.facts.title = "\ud800"  # not a valid text, so the database refuses it
         log.append(update(b"2", header.id))
         for waiting in (log.flush(), asyncio.ensure_future(log.sync())):
-            with pytest.raises(LogFailed, match=r"cannot be written .* please report this"):
+            with pytest.raises(LogError, match=r"cannot be written .* please report this"):
                 await asyncio.wait_for(waiting, PATIENCE_S)
-        with pytest.raises(LogFailed):
+        with pytest.raises(LogError):
             log.append(update(b"3", header.id))
         await log.close()
         assert await payloads(store, header.id) == [b"1"]
 
-    async def test_a_log_fails_in_words_before_its_lease_ends_and_can_be_opened_again(
-        self, postgres, another_postgres_store
-    ):
+    async def test_a_log_fails_before_its_lease_ends_and_can_be_reopened(self, postgres, another_postgres_store):
         store, header = another_postgres_store(lease_s=1.5), new_header()
         log = await store.create(header)
         await append(log, b"1")
         postgres.pause()
         try:
             log.append(update(b"2", header.id))
-            with pytest.raises(LeaseLost, match=r"could not be reached within the lease of 1\.5 s"):
+            with pytest.raises(LeaseLostError, match=r"could not be reached within the lease of 1\.5 s"):
                 await log.flush()
         finally:
-            postgres.go_on()
-        with pytest.raises(LogFailed):
+            postgres.resume()
+        with pytest.raises(LogError):
             log.append(update(b"3", header.id))
-        with suppress(LogFailed):
+        with suppress(LogError):
             await log.close()
         log = await store.open(header.id)
         known = [data for _, _, data in await read_all(log)]
-        assert known in ([b"1"], [b"1", b"2"])  # a commit that was under way may have come through
+        assert known in ([b"1"], [b"1", b"2"])  # a commit in progress may have succeeded
         await append(log, b"4")
         await log.close()
         assert await payloads(store, header.id) == [*known, b"4"]
 
-    async def test_a_full_disk_is_told_in_words_and_the_session_goes_on_when_there_is_room(self, own_postgres):
+    async def test_a_session_continues_after_a_full_database_disk(self, own_postgres):
         with mounted(own_postgres.directory / "disk", "size=24m,mode=777") as disk:
             disk.path.mkdir()
-            give_to_server(disk.path)
+            change_owner(disk.path)
             execute(own_postgres.address("postgres"), f"CREATE TABLESPACE tiny LOCATION '{disk.path}'")
             address, header = await make_database(own_postgres, "TABLESPACE tiny"), new_header()
             store = PostgresStore(address, "agent", lease_s=1.5)
@@ -213,9 +214,9 @@ class TestDatabase:
             await append(log, b"1")
             disk.fill()
             log.append(update(b'"%b"' % (b"x" * 200_000), header.id))
-            with pytest.raises(DatabaseUnavailable, match="No space left on device; free some space on its disk"):
+            with pytest.raises(DatabaseUnavailableError, match="No space left on device; free some space on its disk"):
                 await log.flush()
-            with suppress(LogFailed):
+            with suppress(LogError):
                 await log.close()
             assert await payloads(store, header.id) == [b"1"]
             disk.free()
@@ -229,19 +230,19 @@ class TestDatabase:
             assert await payloads(later, header.id) == [b"1", b"2"]
             await later.close()
 
-    async def test_a_database_that_takes_no_writes_can_be_read_and_says_what_to_name(self, address):
+    async def test_a_read_only_database_can_be_read_and_names_the_fix(self, address):
         store = PostgresStore(address, "agent")
         header = await write_session(store)
         await store.close()
         execute(address, f"ALTER DATABASE {address.rpartition('/')[2]} SET default_transaction_read_only = on")
         reading, database = PostgresStore(address, "agent"), Database(address)
         assert [session.id for session in (await reading.page()).sessions] == [header.id]
-        with pytest.raises(DatabaseUnavailable, match="read-only transaction; name its primary, or all hosts"):
+        with pytest.raises(DatabaseUnavailableError, match="read-only transaction; use its primary, or all hosts"):
             await database.fetch_once("DELETE FROM dragoman_session")
         await reading.close()
         await database.close()
 
-    async def test_an_error_of_a_disk_inside_a_transaction_is_told_as_it_is_and_nothing_is_written(self, address):
+    async def test_a_disk_error_in_a_transaction_is_raised_and_rolls_back(self, address):
         database, failure = Database(address), OSError("a disk that is away")
         await database.fetch("CREATE TABLE noted (number int)")
         with pytest.raises(OSError, match="a disk that is away") as caught:
@@ -252,7 +253,7 @@ class TestDatabase:
         assert await database.fetch("SELECT * FROM noted") == []
         await database.close()
 
-    async def test_of_several_hosts_the_one_that_takes_writes_is_used_after_a_failover_too(self, two_postgres):
+    async def test_the_writable_host_is_used_after_a_failover(self, two_postgres):
         for server in two_postgres:
             execute(server.address("postgres"), "CREATE DATABASE pair")
             execute(server.address("pair"), "CREATE TABLE seen (number int)")
@@ -266,13 +267,11 @@ class TestDatabase:
             assert await database.fetch("SHOW port") == [(str(primary.port),)]
         await database.close()
 
-    async def test_a_dump_that_is_restored_has_all_sessions_and_goes_on(
-        self, postgres, address, another_postgres_store
-    ):
+    async def test_a_restored_dump_has_all_sessions_and_continues(self, postgres, address, another_postgres_store):
         header, store = new_header(), another_postgres_store()
         log = await store.create(header)
         log.record("turn", turn_end())
-        await append(log, b"1")  # it is open while the dump is made
+        await append(log, b"1")  # the session is open during the dump
         dump, restored = postgres.directory / "dump", postgres.new_database()
         for command in (["pg_dump", "-Fc", "-f", dump, address], ["pg_restore", "-d", restored, dump]):
             subprocess.run([str(postgres.programs / command[0]), *map(str, command[1:])], check=True)
@@ -285,25 +284,25 @@ class TestDatabase:
         await later.close()
         await log.close()
 
-    async def test_the_words_of_a_database_that_is_not_there_name_it_and_not_the_password(self):
+    async def test_errors_name_a_missing_database_without_the_password(self):
         database = Database("postgresql://somebody:sesame@127.0.0.1:1/nowhere")
-        with pytest.raises(DatabaseUnavailable, match=r"nowhere at 127\.0\.0\.1:1.*refused") as caught:
+        with pytest.raises(DatabaseUnavailableError, match=r"nowhere at 127\.0\.0\.1:1.*refused") as caught:
             await database.fetch_once("SELECT 1")
         assert "sesame" not in str(caught.value)
         await database.close()
 
     @pytest.mark.parametrize("wrong", ["mysql://sesame@host/name", "postgresql://h/d?sesame=1"])
-    def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(self, wrong):
-        with pytest.raises(BadStoreAddress, match="expected one such as postgresql://") as caught:
+    def test_an_invalid_address_is_refused_without_repeating_it(self, wrong):
+        with pytest.raises(InvalidStoreAddressError, match="expected one such as postgresql://") as caught:
             PostgresStore(wrong, "agent")
         assert "sesame" not in str(caught.value)
 
 
 class TestSchema:
-    async def test_tables_that_are_missing_or_of_another_version_are_told_with_the_next_step(self, postgres):
+    async def test_errors_about_wrong_tables_name_the_next_step(self, postgres):
         address = postgres.new_database()
         store = PostgresStore(address, "agent")
-        with pytest.raises(SchemaMismatch, match="`dragoman store init`"):
+        with pytest.raises(SchemaMismatchError, match="`dragoman store init`"):
             await store.page()
         database = Database(address)
         assert await migrate(database) == (0, VERSION)
@@ -311,14 +310,14 @@ class TestSchema:
         assert (await store.page()).sessions == []
         execute(address, f"INSERT INTO dragoman_schema (version) VALUES ({VERSION + 1})")
         late = PostgresStore(address, "agent")
-        with pytest.raises(SchemaMismatch, match="upgrade dragoman on this machine"):
+        with pytest.raises(SchemaMismatchError, match="upgrade dragoman on this machine"):
             await late.page()
-        with pytest.raises(SchemaMismatch):
+        with pytest.raises(SchemaMismatchError):
             await migrate(database)
         for each in (store, late, database):
             await each.close()
 
-    async def test_many_programs_may_make_the_tables_at_once(self, postgres):
+    async def test_many_programs_can_create_the_tables_at_once(self, postgres):
         databases = [Database(postgres.new_database())] * 4
         results = await asyncio.gather(*map(migrate, databases))
         assert sorted(results) == [(0, VERSION)] + [(VERSION, VERSION)] * 3
@@ -326,9 +325,9 @@ class TestSchema:
         await databases[0].close()
 
 
-async def test_a_node_has_no_lease_before_its_first_heartbeat_and_none_when_it_has_left(address):
+async def test_a_node_has_a_lease_from_its_first_heartbeat_until_it_leaves(address):
     database = Database(address)
-    node = Node(database, lease_s=1e9)  # longer than any machine is up, which is what the clock of a lease counts
+    node = Node(database, lease_s=1e9)  # longer than any uptime, which the monotonic clock starts from
     assert not node.is_alive
     await node.ensure()
     assert node.is_alive
@@ -337,7 +336,30 @@ async def test_a_node_has_no_lease_before_its_first_heartbeat_and_none_when_it_h
     await database.close()
 
 
-async def test_no_block_stays_of_a_session_that_is_deleted_while_its_owner_writes(address, another_postgres_store):
+async def test_an_agent_loses_its_sessions_with_its_bridge(address, another_postgres_store):
+    bridge, unknown, header = uuid4(), uuid4(), new_header()
+    execute(
+        address, f"INSERT INTO dragoman_node (id, name, pid, lease) VALUES ('{bridge}', 'bridge', 1, interval '20 s')"
+    )
+    agent, other = another_postgres_store(lease_s=600, bridge=bridge), another_postgres_store()
+    log = await agent.create(header)
+    await append(log, b"1")
+    with pytest.raises(SessionBusyError):
+        await other.open(header.id)
+    execute(address, f"UPDATE dragoman_node SET beat = beat - interval '1 hour' WHERE id = '{bridge}'")
+    await until(lambda: log.failure is not None)
+    with pytest.raises(LeaseLostError, match=r"by the bridge of this agent within the lease of 20 s"):
+        log.append(update(b"2", header.id))
+    with pytest.raises(LeaseLostError):
+        await agent.create(new_header())
+    assert await payloads(other, header.id) == [b"1"]
+    execute(address, f"UPDATE dragoman_node SET beat = clock_timestamp() WHERE id = '{bridge}'")
+    await (await agent.create(new_header())).close()
+    alone = another_postgres_store(bridge=unknown)  # a bridge of another database
+    await (await alone.create(new_header())).close()
+
+
+async def test_deleting_a_session_during_a_write_leaves_no_block(address, another_postgres_store):
     header = await write_session(another_postgres_store())
     with psycopg.connect(address) as writing, psycopg.connect(address, autocommit=True) as looking:
         ((key,),) = writing.execute("SELECT key FROM dragoman_session WHERE id = %s", (header.id,))

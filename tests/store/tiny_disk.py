@@ -1,4 +1,4 @@
-"""A small file system of its own, which tests fill up and make read-only: a tmpfs, mounted for one test."""
+"""A small file system that tests can fill up and make read-only: a tmpfs that is mounted for one test."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ OPTIONS = "size=256k,nr_inodes=100,mode=700"
 
 
 class TinyDisk:
-    """A mounted tmpfs; `path` is a home that is on it."""
+    """A mounted tmpfs. `path` is a home on it."""
 
     def __init__(self, place):
         self.path = place / "home"
@@ -18,7 +18,7 @@ class TinyDisk:
         self._ballast = place / "ballast"
 
     def fill(self, *, files=False):
-        """Leave no room for a single byte; with `files`, for no empty file either."""
+        """Fill the disk until no byte fits. With `files`, not even an empty file fits."""
         self._ballast.mkdir()
         with (self._ballast / "bytes").open("ab", buffering=0) as file:
             for size in (65536, 4096, 1):
@@ -40,11 +40,11 @@ class TinyDisk:
 
 @contextmanager
 def mounted(place, options=OPTIONS):
-    """Mount a tiny disk; a user who may not mount is told how to."""
+    """Mount a tiny disk. Skip the test with advice if the user may not mount."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("this user may mount nothing; as root, or with `unshare -rm` before pytest, this test runs")
+        pytest.skip("this user may not mount file systems. Run the test as root or with `unshare -rm pytest`")
     try:
         yield TinyDisk(place)
     finally:

@@ -2,7 +2,9 @@
 
 from dragoman.descriptors import raise_fd_limit
 from dragoman.store.block import KINDS, Block, Header, Record
+from dragoman.store.block_log import Damage
 from dragoman.store.file_store import FileStore
+from dragoman.store.history import History
 from dragoman.store.naming import encode_cwd, is_same_directory
 from dragoman.store.opening import (
     STORE_VARIABLE,
@@ -13,12 +15,10 @@ from dragoman.store.opening import (
     open_store,
     read_lease,
 )
-from dragoman.store.sealed_log import Damage
 from dragoman.store.store import (
     PAGE_SESSIONS,
     UNPROMPTED_KEPT_S,
     ArchiveFilter,
-    Log,
     Page,
     SharesApprovals,
     Store,
@@ -35,7 +35,7 @@ __all__ = [
     "Damage",
     "FileStore",
     "Header",
-    "Log",
+    "History",
     "Page",
     "Record",
     "SharesApprovals",

@@ -1,42 +1,47 @@
 """The format of session logs, journals and trajectories: blocks of lines, each block closed by a seal.
 
-    {"dragoman":2,"session":{"id":"S","cwd":…,"additionalDirectories":[…],"created":…}}
+    {"dragoman":1,"session":{"id":"S","cwd":…,"additionalDirectories":[…],"created":…}}
     →{"seal":{"first":0,"last":0,"time":1763240000000,"sum":"89abcdef"}}
     {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"S","update":{…}}}
     {"turn":{"event":"end",…}}
     →{"seal":{"first":1,"last":2,"time":1763240000123,"records":[[84,27]],"sum":"01234567"}}
 
-Each line is one JSON object; → is a tab. The lines of one write to the file, or of several small ones, are a *block*,
-and the line after them is its *seal*. The first block is the header alone: the version of the format, and whose log
-this is; its word counts, whatever the path says. A trajectory has `"trajectory"` there, and kinds of records of its own
-(`protocol.trajectory`). Three beginnings tell the lines apart:
+Each line is one JSON object. → stands for a tab. A *block* is the lines of one write to the file, or of several small
+writes. The line after it is its *seal*. The first block is only the header: the version of the format and the session
+of the log. The header decides which session that is, not the path of the file. A trajectory has `"trajectory"` there,
+and different kinds of records (`recording.trajectory`). The first bytes of a line show what it is:
 
-* `{"jsonrpc":` is a line of the wire, to the byte as the peer was sent it. To replay a log is to copy these lines.
-  A message of an agent that begins otherwise has its `jsonrpc` moved to the front; the rest stays as it came.
-* A tab and `{"seal":` is a seal. JSON allows a tab before a value, so that any tool reads the line, and never inside a
-  string. A search for the one byte takes a fifth of the time of a search for a word, and that is the only look at the
-  inside of a block besides its checksum.
-* Everything else is a *record* for ourselves: an object with one key, its kind. No peer is ever sent it.
+* `{"jsonrpc":` starts a line of the wire, with exactly the bytes that were sent to the peer. To replay a log is to copy
+  these lines. If an agent's message starts with another member, `jsonrpc` is moved to the front. The rest is unchanged.
+* A tab and `{"seal":` start a seal. JSON allows a tab before a value, so any tool can read the line. It never allows a
+  tab inside a string. Searching for this one byte takes a fifth of the time of searching for a word. Apart from the
+  checksum, it is the only time a reader looks at the bytes inside a block.
+* Every other line is a *record* for dragoman: an object with one key, its kind. It is never sent to a peer.
 
-A seal has the numbers of the first and the last line of its block, counted from 1 (the header is line 0) without a
-gap and without the seals; the time of the last write in milliseconds since 1970; the places of the records, as offset
-and length without the newline from the beginning of the block, left out if there is none; and the sum. So a reader that
-has checked the sum knows which runs of bytes are for the peer without a look at any line.
+A seal has these members:
 
-The sum is the CRC-32 of the bytes of the block and of its seal up to `,"sum":`, begun with the sum of the seal before
-(with 0 for the header). That is a chain: a block that is missing, doubled, moved or of another file does not fit. No
-byte is outside a sum: what follows one is always `"}}` and a newline.
+* `first` and `last`, the numbers of the first and last line of the block. Lines are counted from 1 without a gap, and
+  seals are not counted. The header is line 0.
+* `time`, the time of the last write in milliseconds since 1970.
+* `records`, the offset in the block and the length without newline of each record. It is left out if there is none.
+* `sum`, the checksum.
 
-No JSON line has a newline inside, so that a newline, a tab and `{"seal":` are found at the end of a block only. Other
-line separators of Unicode are ordinary characters here.
+So a reader that has checked the sum knows which ranges of bytes to send to the peer, and need not look at any line.
 
-From that follows what can be known of a file that is not whole:
+The sum is the CRC-32 of the bytes of the block and of its seal up to `,"sum":`. It starts from the sum of the previous
+seal, or from 0 for the header. The sums are therefore a chain: a block that is missing, repeated, moved or from another
+file does not match. Every byte is covered, because a sum is always followed by `"}}` and a newline.
 
-* What ends in a good seal is what was written.
-* After the last seal there may be the beginning of one more block: whole lines, then part of one. Its writer died. The
-  whole lines may have been shown, so they are kept and sealed. A part of a line is a *torn* write, and is dropped.
-* Anything else is *damage*: a sum that does not fit, a gap in the numbers, a whole line behind the last seal that
-  cannot be a line of a log. Nothing from the end of the last good seal on is trusted.
+A JSON line contains no newline, so a newline, a tab and `{"seal":` only occur at the end of a block. The other line
+separators of Unicode are ordinary characters here.
+
+This is what can be known about an incomplete file:
+
+* Bytes up to a good seal are what was written.
+* After the last seal there can be the start of another block, if its writer died: whole lines, then part of a line. The
+  whole lines may have been shown, so they are kept and sealed. Part of a line is a *torn* write and is dropped.
+* Anything else is *damage*: a sum that does not match, a gap in the numbers, or a whole line after the last seal that
+  cannot be a line of a log. Nothing after the last good seal is trusted.
 """
 
 import re
@@ -47,14 +52,14 @@ from zlib import crc32
 import msgspec
 from msgspec import Raw
 
-VERSION = 2
+VERSION = 1
 
 Rename = Callable[[bytes], bytes]
-"""Gives whole lines of one session to another."""
+"""Replaces the session id in whole lines."""
 
 KINDS = frozenset({"client", "config", "model", "permission", "title", "turn"})
-"""What a record can be. An older reader ignores a kind that it does not know inside a sealed block, and takes it as
-damage in a torn write: so a record of a new kind is sealed by the write that brings it."""
+"""The kinds of records. Inside a sealed block, a reader ignores a kind that it does not know. In a torn write it treats
+that kind as damage. So a record of a new kind must be sealed by the write that adds it."""
 
 LINE_HEAD = b'{"jsonrpc":'
 """The beginning of each line of the wire."""
@@ -71,7 +76,7 @@ _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whose log this is."""
+    """The session that a log belongs to."""
 
     id: str
     cwd: str
@@ -80,11 +85,11 @@ class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """ISO 8601 in UTC, with a Z."""
     forked_from: str | None = None
     origin: str | None = None
-    """The program that began it, if it named itself: `run` for `dragoman run`."""
+    """The program that created the session, if it gave its name: `run` for `dragoman run`."""
 
 
 class Record(msgspec.Struct, gc=False):
-    """One thing that happened, as read back; `data` looks into the block that was read: copy it to keep it."""
+    """One record that was read. `data` points into the buffer that was read: copy it to keep it."""
 
     seq: int
     time: int
@@ -93,7 +98,7 @@ class Record(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct, gc=False):
-    """The lines of one write, as read back: a part of a larger buffer, which is not copied."""
+    """The lines of one block that was read. They are part of a larger buffer and not copied."""
 
     first: int
     last: int
@@ -102,7 +107,7 @@ class Block(msgspec.Struct, gc=False):
     buffer: bytes
     start: int
     end: int
-    """Where its lines begin and end in the buffer; the seal is not one of them."""
+    """The offsets in the buffer where its lines start and end. The seal is not included."""
     places: list[tuple[int, int]] = []
     """The offset and the length of each record, from `start`."""
 
@@ -112,7 +117,7 @@ class Block(msgspec.Struct, gc=False):
         return self.buffer[self.start : self.end]
 
     def updates(self) -> list[memoryview]:
-        """Return the runs of lines that are for the peer."""
+        """Return the runs of lines to send to the peer."""
         view = memoryview(self.buffer)
         if not self.places:
             return [view[self.start : self.end]]
@@ -142,7 +147,7 @@ class Block(msgspec.Struct, gc=False):
         return found
 
     def runs(self) -> list[tuple[int, int, bytes]]:
-        """Return copies of the runs of lines that are for the peer, each with its first number and its length."""
+        """Return copies of the runs of lines to send to the peer, each with its first number and its line count."""
         found: list[tuple[int, int, bytes]] = []
         number, begin = self.first, self.start
         for offset, length in [*self.places, (self.end - self.start, 0)]:
@@ -157,7 +162,7 @@ class Block(msgspec.Struct, gc=False):
         return found
 
     def before(self, seq: int) -> "Block":
-        """Return the part of it before a line, which is one of its lines but the first."""
+        """Return the part of the block before line `seq`, which must be in the block and not its first line."""
         count = seq - self.first
         end = self.start
         for _ in range(count):
@@ -188,7 +193,7 @@ _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
 
 def cut_before(blocks: list[Block], seq: int | None) -> tuple[list[Block], bool]:
-    """Return the blocks, or their lines before one of a number, and whether more may follow."""
+    """Return the blocks, or only their lines before line `seq`, and whether blocks after them may be wanted."""
     if seq is None or not blocks or blocks[-1].last < seq:
         return blocks, True
     whole = [block for block in blocks if block.last < seq]
@@ -197,93 +202,85 @@ def cut_before(blocks: list[Block], seq: int | None) -> tuple[list[Block], bool]
 
 
 def now_ms() -> int:
-    """Return the time as seals have it."""
+    """Return the current time in the unit of seals."""
     return time.time_ns() // 1_000_000
 
 
 def write_numbers(first: int, count: int) -> list[bytes]:
-    """Return numbers that follow each other in decimal digits; formatting one after the other takes far longer."""
+    """Return consecutive numbers in decimal digits. Formatting each number separately takes far longer."""
     return msgspec.json.encode(list(range(first, first + count)))[1:-1].split(b",") if count else []
 
 
 class Draft:
-    """A block that is being put together, for one write or several: lines of the wire and records, in order."""
+    """A block under construction: lines of the wire and records, in order."""
 
     def __init__(self, kinds: frozenset[str] = KINDS) -> None:
         self.size = 0
-        """The bytes of its lines."""
+        """The size of its lines in bytes."""
+        self.places: list[tuple[int, int]] = []
+        """The offset and the length of each record."""
         self._kinds = kinds
         self._parts: list[bytes] = []
-        """Lines that were not taken yet."""
-        self._places: list[tuple[int, int]] = []
         self._count = 0
-        self._sum: int | None = None
-        """The sum of the lines that were taken."""
-        self.begun_ms: int | None = None
-        """The time when the first lines were taken."""
 
     def __len__(self) -> int:
         """Return the number of lines."""
         return self._count
 
     @property
-    def is_taken(self) -> bool:
-        """Whether all its lines were taken."""
-        return not self._parts
+    def lines(self) -> bytes:
+        """All lines with their newlines. They are joined once."""
+        if len(self._parts) > 1:
+            self._parts = [b"".join(self._parts)]
+        return self._parts[0] if self._parts else b""
 
     def add_lines(self, lines: bytes, count: int | None = None) -> None:
-        """Add whole lines of the wire; raises ValueError for anything else.
+        """Add whole lines of the wire. Raises ValueError for anything else.
 
-        Who made the lines knows their number, and gives it: to look at each of them, even in C, is a third of the cost
-        of a log.
+        A caller that made the lines knows their number and passes `count`. Looking at each line, even in C, would be a
+        third of the cost of a log.
         """
         sound = lines.startswith(LINE_HEAD) and lines.endswith(b"\n")
         if sound and count is None:
             count = lines.count(b"\n")
             sound = lines.count(b"\n" + LINE_HEAD) == count - 1
         if not sound or not count:
-            raise ValueError(f"each line of the wire must begin with {LINE_HEAD.decode()} and end with a newline")
+            raise ValueError(f"each line of the wire must start with {LINE_HEAD.decode()} and end with a newline")
         self._add(lines, count)
 
     def add_record(self, kind: str, data: bytes) -> None:
-        """Add a record; raises ValueError for an unknown kind or several lines."""
+        """Add a record. Raises ValueError for an unknown kind or for several lines."""
         if kind not in self._kinds:
             raise ValueError(f"a record cannot be a {kind!r}, only one of {', '.join(sorted(self._kinds))}")
         if b"\n" in data:
-            raise ValueError("the payload of a record must be JSON without a newline in it")
+            raise ValueError("the payload of a record must be JSON without a newline")
         line = b'{"%b":%b}\n' % (kind.encode(), data)
-        self._places.append((self.size, len(line) - 1))
+        self.places.append((self.size, len(line) - 1))
         self._add(line, 1)
 
-    def take(self, time: int, before: int) -> bytes:
-        """Return the lines that were added since the last call, to be written ahead of the seal, given the last sum."""
-        if self.begun_ms is None:
-            self.begun_ms = time
-        lines = b"".join(self._parts)
-        self._parts = []
-        self._sum = crc32(lines, before if self._sum is None else self._sum)
-        return lines
+    def add_draft(self, other: "Draft") -> None:
+        """Add the lines of another block."""
+        self.places += [(self.size + offset, length) for offset, length in other.places]
+        self._add(other.lines, len(other))
 
     def seal(self, first: int, time: int, before: int) -> tuple[bytes, int]:
-        """Return the block, but for the lines that were taken, with its seal, and its sum.
+        """Return the block with its seal, and its sum.
 
-        Given are the number of its first line, and the sum before.
+        `first` is the number of its first line, and `before` the sum of the previous seal.
         """
-        checksum = before if self._sum is None else self._sum
-        for part in self._parts:
-            checksum = crc32(part, checksum)
-        line, checksum = _seal_line(first, first + self._count - 1, time, self._places, checksum)
-        return b"".join([*self._parts, line]), checksum
+        lines = self.lines
+        line, checksum = seal_line(first, first + self._count - 1, time, self.places, crc32(lines, before))
+        return lines + line, checksum
 
     def runs(self, first: int) -> list[tuple[int, int, bytes]]:
-        """Return the runs of lines that are for the peer, given the number of its first line, if no line was taken yet.
+        """Return the runs of lines to send to the peer, as `Block.runs` does.
 
-        See `Block.runs`.
+        `first` is the number of the first line.
         """
-        lines = b"".join(self._parts)
-        if not self._places:
+        lines = self.lines
+        if not self.places:
             return [(first, self._count, lines)] if lines else []
-        return Block(first, first + self._count - 1, 0, lines, 0, len(lines), self._places).runs()
+        return Block(first, first + self._count - 1, 0, lines, 0, len(lines), self.places).runs()
 
     def _add(self, lines: bytes, count: int) -> None:
         self._parts.append(lines)
@@ -294,14 +291,14 @@ class Draft:
 def seal(
     lines: bytearray, first: int, last: int, time: int, *, before: int, places: list[tuple[int, int]]
 ) -> tuple[bytearray, int]:
-    """Add a seal to lines, in place, and return them with its sum, which the next seal begins with."""
-    line, checksum = _seal_line(first, last, time, places, crc32(lines, before))
+    """Append a seal to the lines, in place. Return them and the sum of the seal, from which the next seal starts."""
+    line, checksum = seal_line(first, last, time, places, crc32(lines, before))
     lines += line
     return lines, checksum
 
 
-def _seal_line(first: int, last: int, time: int, places: list[tuple[int, int]], checksum: int) -> tuple[bytes, int]:
-    """Return a seal and its sum, given the sum of the lines before it."""
+def seal_line(first: int, last: int, time: int, places: list[tuple[int, int]], checksum: int) -> tuple[bytes, int]:
+    """Return a seal and its sum. `checksum` is the sum of the lines before it."""
     records = b',"records":' + msgspec.json.encode(places) if places else b""
     line = b'\t{"seal":{"first":%d,"last":%d,"time":%d%b' % (first, last, time, records)
     checksum = crc32(line, checksum)
@@ -309,19 +306,19 @@ def _seal_line(first: int, last: int, time: int, places: list[tuple[int, int]], 
 
 
 def encode_header(header: Header, time: int) -> tuple[bytes, int]:
-    """Return the first block of a log, and its sum."""
+    """Return the first block of a log and its sum."""
     return encode_first({"session": header}, time)
 
 
 def encode_first(about: dict[str, object], time: int) -> tuple[bytes, int]:
-    """Return the first block of a file, which says what it is, and its sum."""
+    """Return the first block of a file, which describes the file, and its sum."""
     line = msgspec.json.encode({"dragoman": VERSION, **about}) + b"\n"
     block, checksum = seal(bytearray(line), 0, 0, time, before=0, places=[])
     return bytes(block), checksum
 
 
 def decode_header(block: bytes) -> tuple[Header, int]:
-    """Read the first block of a log, and its sum; raises ValueError that says what is wrong with it."""
+    """Return the header in the first block of a log, and the sum of the block. Raises ValueError with the problem."""
     found, damaged = find_blocks(block, 0, 0)
     if damaged or len(found.blocks) != 1 or found.end != len(block):
         raise ValueError(explain_header(block))
@@ -332,7 +329,7 @@ def decode_header(block: bytes) -> tuple[Header, int]:
 
 
 def read_version(line: bytes) -> int | None:
-    """Return the version of the format that a first line names; None when it is no header at all."""
+    """Return the version of the format from a first line, or None if the line is not a header."""
     try:
         return _decode_version(line.partition(b"\n")[0]).dragoman
     except _NOT_JSON:
@@ -340,29 +337,29 @@ def read_version(line: bytes) -> int | None:
 
 
 def explain_header(line: bytes) -> str:
-    """Say what is wrong with a first line."""
+    """Return a description of the problem with a first line."""
     version = read_version(line)
     if version is None:
-        return "its first line is no header of a session log"
-    if version not in (1, VERSION):
+        return "its first line is not a session log header"
+    if version != VERSION:
         return f"it has format {version}, and this dragoman reads format {VERSION}: use the dragoman that wrote it"
     return "its header is damaged"
 
 
 class Found(msgspec.Struct):
-    """The good blocks at the beginning of a buffer."""
+    """The good blocks at the start of a buffer."""
 
     blocks: list[Block]
     end: int
-    """Where the seal of the last one ends in the buffer."""
+    """The offset in the buffer after the seal of the last one."""
     checksum: int
     """The sum of the last one."""
 
 
 def find_blocks(buffer: bytes, first: int, checksum: int) -> tuple[Found, bool]:
-    """Find and check the blocks that a buffer begins with, and tell whether the one after them is damaged.
+    """Find and check the blocks at the start of a buffer. Return them, and whether the block after them is damaged.
 
-    `first` is the number of the first line and `checksum` the sum before it.
+    `first` is the number of the first line, and `checksum` the sum of the previous seal.
     """
     view = memoryview(buffer)
     blocks: list[Block] = []
@@ -372,7 +369,7 @@ def find_blocks(buffer: bytes, first: int, checksum: int) -> tuple[Found, bool]:
         match = _SEAL.match(buffer, at - 1) if at else None
         if match is None:
             if buffer[max(at - 1, 0) : at + 1] == b"\n\t" and buffer.find(b"\n", at) >= 0:
-                return Found(blocks, end, checksum), True  # a whole line that begins like a seal and is none
+                return Found(blocks, end, checksum), True  # a whole line that starts like a seal but is not one
             at = buffer.find(b"\t", at + 1)
             continue
         stop = match.end()
@@ -388,15 +385,15 @@ def find_blocks(buffer: bytes, first: int, checksum: int) -> tuple[Found, bool]:
 
 
 def read_seal(block: bytes) -> tuple[int, int]:
-    """Return the number of the last line of a sealed block and its sum, unchecked; raises ValueError."""
+    """Return the number of the last line of a sealed block, and its sum without checking it. Raises ValueError."""
     match = _SEAL.match(block, block.rfind(b"\t") - 1)
     if match is None:
-        raise ValueError("this is no sealed block")
+        raise ValueError("this is not a sealed block")
     return int(match[2]), int(match[5], 16)
 
 
 def _read_places(text: bytes, size: int) -> list[tuple[int, int]] | None:
-    """Read where the records of a block are; None for places that no writer of this format has made."""
+    """Return the places of the records of a block, or None if no writer of this format can have written them."""
     try:
         places = _decode_places(text)
     except msgspec.DecodeError:
@@ -410,7 +407,11 @@ def _read_places(text: bytes, size: int) -> list[tuple[int, int]] | None:
 
 
 def read_torn(lines: bytes, first: int, time: int, kinds: frozenset[str] = KINDS) -> Block | None:
-    """Read the whole lines of a torn write, which no sum vouches for; raises ValueError for what cannot be one."""
+    """Return the whole lines of a torn write as a block, or None if there are none.
+
+    No checksum covers these lines, so each must be a message or a record in the form that dragoman writes. Raises
+    ValueError for other lines.
+    """
     if not lines:
         return None
     str(lines, "utf-8")
@@ -422,9 +423,9 @@ def read_torn(lines: bytes, first: int, time: int, kinds: frozenset[str] = KINDS
         keys = _decode_object(line)
         if not line.startswith(LINE_HEAD):
             if len(keys) != 1 or not keys.keys() <= kinds:
-                raise ValueError("a line is neither of the wire nor a record")
+                raise ValueError("a line is neither a message nor a record")
             if not line.startswith(b'{"%b":' % next(iter(keys)).encode()):
-                raise ValueError("a record is not written as this program writes it")
+                raise ValueError("a record is not in the form that dragoman writes")
             places.append((at, len(line)))
         at += len(line) + 1
         count += 1
@@ -432,11 +433,12 @@ def read_torn(lines: bytes, first: int, time: int, kinds: frozenset[str] = KINDS
 
 
 def wire_line(message: bytes) -> bytes:
-    """Return a message as a line of the wire, with `jsonrpc` first if it is not; raises DecodeError if it is none.
+    """Return a message as a line of the wire, with `jsonrpc` as its first member. Raises DecodeError.
 
-    A member that is given twice is left out, but for the last one, which is the one that every decoder takes.
+    If `jsonrpc` has to be moved, only the last occurrence of a repeated member is kept, which is the one that decoders
+    use.
     """
-    if b"\r" in message or b"\n" in message:  # between two members: inside a string they are not allowed
+    if b"\r" in message or b"\n" in message:  # only between members, because a string cannot contain them
         message = message.translate(_ONE_LINE)
     if message.startswith(LINE_HEAD):
         return message + b"\n"

@@ -1,17 +1,19 @@
-"""Logs in files of blocks: reading the part that can be trusted, mending the rest, and copying for a fork.
+"""Log files made of blocks: writing them, reading their sound part, repairing a torn end, and copying them for a fork.
 
-`block` describes the format, `version1` the one before it. Readers of both give the same blocks.
+`block.py` describes the format. All writes to such files go through `SealedWriter`.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
-from dragoman.errors import SessionUnreadable
+from dragoman.errors import SessionUnreadableError
 from dragoman.store.block import (
     Block,
     Header,
@@ -22,24 +24,106 @@ from dragoman.store.block import (
     find_blocks,
     now_ms,
     read_torn,
-    read_version,
     seal,
 )
-from dragoman.store.disk import CREATE, READ, WRITE, Disk, write_all
+from dragoman.store.disk import APPEND, CREATE, READ, WRITE, Disk, write_all
 from dragoman.store.log_end import LogEnd, read_log_end
-from dragoman.store.record import VERSION as VERSION_1
-from dragoman.store.record import decode_header as decode_version1_header
-from dragoman.store.sealed_log import MAX_HEADER_BYTES, Damage
 
 READ_BYTES = 1 << 21
-"""Bytes that are read at a time: the hop to a thread costs little beside them, and they stay in the CPU's cache."""
+"""Bytes per read. The cost of switching to a thread is small for this size, and the bytes stay in the CPU's cache."""
+
+BEGIN_SYNC_BYTES = 1 << 20
+"""After this many bytes the disk starts writing, so the sync at the end of a long turn has little left to do."""
+
+MAX_HEADER_BYTES = 1 << 20
+"""Enough for thousands of additional directories. A longer first line is not a header."""
 
 _FIRST_LOOK_BYTES = 4096
 _NOT_LINES = (ValueError, msgspec.DecodeError, RecursionError)
 
 
+class Damage(msgspec.Struct, frozen=True):
+    """The part of a log that was lost: its torn end, or everything after a damaged place."""
+
+    torn: bool
+    """True if only the last write was incomplete, as after a crash. False for damage inside the log."""
+    after: int
+    """The number of the last line that was kept, or 0 if there is none."""
+    at_byte: int
+    """The offset of the part that was not kept."""
+    lost_bytes: int
+    kept_as: str | None = None
+    """The file with the damaged original, if it was set aside."""
+
+    def __str__(self) -> str:
+        kept = f"everything up to line {self.after} is kept" if self.after else "nothing before it was recorded"
+        if self.torn:
+            dropped = f" and {self.lost_bytes} bytes of an unfinished line were dropped" if self.lost_bytes else ""
+            return f"the last write to this session was cut short, probably by a crash{dropped}; {kept}"
+        original = f"; the damaged original is {self.kept_as}" if self.kept_as else ""
+        return (
+            f"the log of this session is damaged at byte {self.at_byte}: the {self.lost_bytes} bytes from there on "
+            f"are not usable and were skipped; {kept}{original}"
+        )
+
+
+class SealedWriter:
+    """Appends to one file, which can be closed between writes. A failed write leaves the file as it was."""
+
+    def __init__(self, disk: Disk, path: Path, *, size: int = 0) -> None:
+        self.path = path
+        self.size = size
+        """The size of the file. If it is 0, the first write creates the file."""
+        self.disk = disk
+        self._fd = -1
+        self._begun = size
+        """The end of the part that the system has started writing to the disk."""
+
+    def write(self, data: bytes | bytearray) -> None:
+        """Append data. Raises OSError after restoring the file."""
+        try:
+            if self._fd < 0:
+                self._fd = self._open()
+            write_all(self.disk, self._fd, data)
+        except OSError:
+            self._undo()
+            raise
+        self.size += len(data)
+        if self.size - self._begun >= BEGIN_SYNC_BYTES:
+            self.disk.begin_sync(self._fd, self._begun, self.size)
+            self._begun = self.size
+
+    def detach(self) -> int:
+        """Return the descriptor of the open file, which the caller must close, or -1 if it is not open."""
+        fd, self._fd = self._fd, -1
+        return fd
+
+    def close(self) -> None:
+        """Close the file until the next write."""
+        fd = self.detach()
+        if fd >= 0:
+            os.close(fd)
+
+    def _undo(self) -> None:
+        if self._fd >= 0:
+            with suppress(OSError):
+                self.disk.truncate(self._fd, self.size)
+            self.close()
+
+    def _open(self) -> int:
+        self._begun = self.size
+        if not self.size:
+            return self.disk.open(self.path, CREATE)
+        fd = self.disk.open(self.path, APPEND)
+        if os.fstat(fd).st_size != self.size:
+            # Another process has written to the file, so our block would not follow the last block in it.
+            os.close(fd)
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return fd
+
+
 class LogPosition(msgspec.Struct, frozen=True):
-    """A place between two blocks, and all that is needed to go on from there."""
+    """A place between two blocks, with everything needed to continue from there."""
 
     offset: int
     last: int
@@ -49,81 +133,46 @@ class LogPosition(msgspec.Struct, frozen=True):
 
 
 class LogHead(msgspec.Struct, frozen=True):
-    """What the beginning of a file says: whose log it is, in which format, and where its lines begin."""
+    """The start of a log: its header, and the position of its first line."""
 
     header: Header
-    version: int
     start: LogPosition
 
 
 def read_head(fd: int, path: Path) -> LogHead | None:
-    """Read the beginning of a log; None while not even that was written whole. Raises SessionUnreadable."""
+    """Read the header of a log. Return None if it was not completely written. Raises SessionUnreadableError."""
     beginning = os.pread(fd, _FIRST_LOOK_BYTES, 0)
     if len(beginning) == _FIRST_LOOK_BYTES and beginning.count(b"\n") < 2:
         beginning = os.pread(fd, MAX_HEADER_BYTES, 0)
-    line_end = beginning.find(b"\n") + 1
-    end = beginning.find(b"\n", line_end) + 1
+    end = beginning.find(b"\n", beginning.find(b"\n") + 1) + 1
     try:
-        if line_end and read_version(beginning[:line_end]) == VERSION_1:
-            header = decode_version1_header(beginning[:line_end])
-            return LogHead(header, VERSION_1, LogPosition(line_end, 0, 0))
         if end == 0 and len(beginning) < MAX_HEADER_BYTES:
             return None
         header, checksum = decode_header(beginning[:end])
     except _NOT_LINES as error:
-        raise SessionUnreadable(str(path), str(error)) from error
-    return LogHead(header, 2, LogPosition(end, 0, checksum))
-
-
-class LogReader(Protocol):
-    """Reads the blocks of one log, of either version; made for one thread at a time."""
-
-    unsealed: Block | None
-    """The whole lines at the end that have no seal, because their writer died."""
-
-    @property
-    def position(self) -> LogPosition:
-        """The place after the last block that a seal vouches for."""
-        ...
-
-    @property
-    def damage(self) -> Damage | None:
-        """The part that was not read, once that is known."""
-        ...
-
-    def read(self) -> list[Block]:
-        """Return the next blocks; an empty list is the end."""
-        ...
-
-    def read_end(self) -> LogEnd:
-        """Return the facts that the end of what was read gives."""
-        ...
-
-    def read_rest(self) -> bytes:
-        """Return the bytes behind the last seal of a torn log."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
+        raise SessionUnreadableError(str(path), str(error)) from error
+    return LogHead(header, LogPosition(end, 0, checksum))
 
 
 class BlockReader:
-    """Reads the blocks of one file from a position on. See `LogReader`."""
+    """Reads the blocks of one file, from a position to an offset or to the end of the file. Not thread-safe."""
 
-    def __init__(self, disk: Disk, path: Path, start: LogPosition, end: int | None) -> None:
+    def __init__(self, disk: Disk, path: Path, start: LogPosition, end: int | None = None) -> None:
         self.position = start
+        """The place after the last sealed block."""
         self.unsealed: Block | None = None
+        """The whole lines at the end without a seal, because their writer died."""
         self.damage: Damage | None = None
-        self._start = start
+        """The part that was not read. None until it was found."""
         self._fd = disk.open(path, READ)
         self._end = os.fstat(self._fd).st_size if end is None else end
 
     def read(self) -> list[Block]:
+        """Return the next blocks, or an empty list at the end."""
         size = READ_BYTES
         while self.damage is None and self.unsealed is None:
             position = self.position
-            # From the last seal on, each time: to read the part of a block twice is cheaper than to put it together.
+            # Each read starts at the last seal. Reading part of a block twice is cheaper than joining two parts.
             buffer = os.pread(self._fd, min(size, self._end - position.offset), position.offset)
             found, damaged = find_blocks(buffer, position.last + 1, position.checksum)
             if found.blocks:
@@ -137,23 +186,26 @@ class BlockReader:
             size *= 2
         return []
 
-    def read_end(self) -> LogEnd:
+    def read_end(self, begin: int) -> LogEnd:
+        """Return the facts in the last lines. `begin` is the offset of the first line."""
         if self.unsealed is None:
-            return read_log_end(self._fd, self._start.offset, self.position.offset)
-        end = read_log_end(self._fd, self._start.offset, self.position.offset + self.unsealed.end)
+            return read_log_end(self._fd, begin, self.position.offset)
+        end = read_log_end(self._fd, begin, self.position.offset + self.unsealed.end)
         end.time = self.unsealed.time
         return end
 
     def read_rest(self) -> bytes:
+        """Return the bytes after the last seal of a torn log."""
         return os.pread(self._fd, self._end - self.position.offset, self.position.offset)
 
     def close(self) -> None:
+        """Close the file."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
 
     def _read_torn(self, rest: bytes) -> list[Block]:
-        """Take the whole lines of a write that was cut short."""
+        """Return the whole lines of a write that was cut short, and note the bytes that are dropped."""
         end = rest.rfind(b"\n") + 1
         time = os.fstat(self._fd).st_mtime_ns // 1_000_000
         try:
@@ -173,9 +225,9 @@ class BlockReader:
 
 
 def mend_torn(disk: Disk, path: Path, position: LogPosition, unsealed: Block | None) -> LogPosition:
-    """Drop what is unfinished, seal what is whole, and return the end that the log then has.
+    """Drop the unfinished line of a torn log, seal the whole lines, and return the new end of the log.
 
-    A crash at any moment in here leaves a torn log again.
+    If the process dies in here, the log is torn again, and the next call repairs it.
     """
     fd = disk.open(path, WRITE)
     try:
@@ -193,14 +245,17 @@ def mend_torn(disk: Disk, path: Path, position: LogPosition, unsealed: Block | N
 
 
 def reseal(block: Block, lines: bytes, before: int) -> tuple[bytearray, int]:
-    """Return the lines of a block, changed in place at most, with a seal that follows another sum, and its own sum."""
+    """Return the lines with a seal for a new place in a chain of sums, and the sum of that seal.
+
+    `lines` are those of the block, or changed without a change of length. `before` is the sum of the previous seal.
+    """
     return seal(bytearray(lines), block.first, block.last, block.time, before=before, places=block.places)
 
 
-def write_sound(disk: Disk, reader: LogReader, header: Header, target: Path) -> tuple[LogPosition, LogPosition]:
-    """Make a log of all lines that a reader gives, sealed anew under a header, and return its start and its end.
+def write_sound(disk: Disk, reader: BlockReader, header: Header, target: Path) -> tuple[LogPosition, LogPosition]:
+    """Write a new log with a header and all lines of a reader, with new seals. Return its start and its end.
 
-    A failure leaves nothing behind.
+    The new file is removed after a failure.
     """
     fd = disk.open(target, CREATE)
     try:
@@ -225,32 +280,34 @@ def write_sound(disk: Disk, reader: LogReader, header: Header, target: Path) -> 
 
 
 class ForkedLines(NamedTuple):
-    """The lines of a session that a fork has: how they are renamed, and the first that it does not have."""
+    """The lines of a session that a fork copies."""
 
     rename: Rename
     before: int | None = None
+    """The number of the first line that is not copied. None copies all."""
 
 
-def write_fork(disk: Disk, reader: LogReader, wanted: ForkedLines, header: Header, target: Path) -> None:
-    """Make a log of all that a reader gives, or of the lines before one, with the session id of the fork in each line.
+def write_fork(disk: Disk, reader: BlockReader, wanted: ForkedLines, header: Header, target: Path) -> None:
+    """Write the log of a fork: all lines of a reader, or those before one, with the fork's session id in each line.
 
-    A torn end or a damaged part comes along: it is found, told and mended when the fork is opened, as in the
-    original. A failure leaves nothing behind.
+    A torn end or a damaged part is copied. Opening the fork finds, reports and repairs it, as in the original. The new
+    file is removed after a failure.
     """
     fd = disk.open(target, CREATE)
     try:
         block, checksum = encode_header(header, now_ms())
         write_all(disk, fd, block)
-        goes_on = True
-        while goes_on and (read := reader.read()):
-            blocks, goes_on = cut_before(read, wanted.before)
+        # Sealed blocks get new seals. Unsealed lines and damage are copied as bytes afterwards.
+        has_more = True
+        while has_more and (read := reader.read()):
+            blocks, has_more = cut_before(read, wanted.before)
             pieces: list[bytearray] = []
             for found in blocks:
                 if found is not reader.unsealed:
                     sealed, checksum = reseal(found, wanted.rename(found.lines), checksum)
                     pieces.append(sealed)
             write_all(disk, fd, b"".join(pieces))
-        if goes_on and (reader.damage is not None or reader.unsealed is not None):
+        if has_more and (reader.damage is not None or reader.unsealed is not None):
             write_all(disk, fd, wanted.rename(reader.read_rest()))
         disk.sync(fd)
     except BaseException:
@@ -261,7 +318,7 @@ def write_fork(disk: Disk, reader: LogReader, wanted: ForkedLines, header: Heade
 
 
 async def write_blocks(disk: Disk, header: Header, source: AsyncIterator[list[Block]], target: Path) -> None:
-    """Make a log of blocks that come from elsewhere, sealed anew; a failure leaves nothing behind."""
+    """Write a log of blocks from another store, with new seals. The new file is removed after a failure."""
     fd = disk.open(target, CREATE)
     try:
         block, checksum = encode_header(header, now_ms())

@@ -1,4 +1,7 @@
-"""Session logs in files, under one home directory. `naming` has their paths, `block` their content."""
+"""The store of session logs in files, in one home directory.
+
+`naming.py` describes their paths, `block.py` their content, and `history_file.py` how they are written.
+"""
 
 import asyncio
 import errno
@@ -13,11 +16,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from dragoman.cancellation import finish_in_thread
-from dragoman.errors import DragomanError, LogFailed, LogFileFailed, SessionBusy, SessionUnknown, SessionUnreadable
-from dragoman.store.block import VERSION, Block, Draft, Header, Rename, encode_header, now_ms
-from dragoman.store.block_log import ForkedLines, LogHead, LogPosition, LogReader, read_head, write_blocks, write_fork
+from dragoman.errors import (
+    DragomanError,
+    LogError,
+    LogFileError,
+    SessionBusyError,
+    SessionNotFoundError,
+    SessionUnreadableError,
+)
+from dragoman.store.block import Block, Draft, Header, Rename, encode_header, now_ms
+from dragoman.store.block_log import BlockReader, ForkedLines, LogHead, LogPosition, read_head, write_blocks, write_fork
 from dragoman.store.disk import CREATE, READ, Disk, failing, make_directories, sync_named, write_all
-from dragoman.store.file_log import FileLog, open_reader
+from dragoman.store.history import History, HistoryState, ListedFacts
+from dragoman.store.history_file import HistoryFile, delete_asides
 from dragoman.store.index import Index
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.log_summary import LogSummary, read_summary
@@ -25,13 +36,11 @@ from dragoman.store.naming import (
     find_log,
     is_session_id,
     list_unfinished,
-    list_version1,
     lock_path,
     log_path,
     normalise,
     projects_path,
     session_id_of,
-    version1_path,
 )
 from dragoman.store.store import (
     PAGE_SESSIONS,
@@ -48,19 +57,16 @@ _Result = TypeVar("_Result")
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM, *_NO_ROOM)
-"""Errors of taking a free lock: then a session can still be read, and on a full disk deleted."""
+"""Errors when locking a free session. It can still be read, and on a full disk it can be deleted."""
 
 _SWEEP_INTERVAL_S = 24 * 3600.0
-"""Between two looks for sessions that were never prompted; the first is when a process first uses the index."""
+"""The time between two searches for sessions that were never prompted. The first use of the index starts one."""
 
 _REFRESH_DELAY_S = 0.1
-"""Before an index that was lost is made anew, so that the answer that did without it is on its way."""
+"""The delay before a lost index is rebuilt, so that the list that was made without it is sent first."""
 
 _MAX_SWEPT = 200
-"""Sessions deleted at a time, which takes some 20 ms in the thread of the index; the rest waits for the next time."""
-
-_FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
-"""The clock that a file system takes the times of files from: a finer one would be ahead of it by some milliseconds."""
+"""The most sessions that are deleted at a time, which takes about 20 ms in the thread of the index."""
 
 _log = logging.getLogger("dragoman.store")
 
@@ -76,18 +82,17 @@ class FileStore:
         self._index_thread: Executor | None = None
         self._next_sweep: float | None = None
         self._refreshing: asyncio.TimerHandle | None = None
-        self._began_ns = time.clock_gettime_ns(_FILE_CLOCK)
-        self._live: dict[str, FileLog] = {}
+        self._live: dict[str, History] = {}
 
     async def now(self) -> datetime:
         return datetime.now(UTC)
 
-    async def create(self, header: Header, settings: bytes | None = None) -> FileLog:
+    async def create(self, header: Header, settings: bytes | None = None) -> History:
         path = log_path(self._home, header.cwd, header.id)
         return self._hold(await finish_in_thread(lambda: self._create(path, header, settings), undo=_uncreate))
 
-    async def open(self, session_id: str) -> FileLog:
-        return self._hold(await finish_in_thread(lambda: self._open(session_id), undo=FileLog.abandon))
+    async def open(self, session_id: str) -> History:
+        return self._hold(await finish_in_thread(lambda: self._open(session_id), undo=_abandon))
 
     async def find(self, session_id: str) -> Header | None:
         found = await asyncio.to_thread(self._find, session_id)
@@ -110,16 +115,15 @@ class FileStore:
         end: int | None = None
         live = self._live.get(session_id)
         if live is not None:
-            live.seal_if_possible()
-            end = live.end_offset
+            end = _cut(live)
 
-        def write(reader: LogReader, fresh: Path) -> None:
+        def write(reader: BlockReader, fresh: Path) -> None:
             write_fork(self._disk, reader, ForkedLines(rename, before), header, fresh)
 
         await finish_in_thread(lambda: self._fork(session_id, target, end, write))
 
     async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
-        """Take a session of another store over, all or nothing; tells whether its id was free."""
+        """Add a session of another store, completely or not at all. Return whether its id was free."""
         target = log_path(self._home, header.cwd, header.id)
         if await asyncio.to_thread(self._find_log, header.id) is not None:
             return False
@@ -143,7 +147,7 @@ class FileStore:
         return existed
 
     async def measure(self, session_id: str) -> int:
-        """Return the size of a session's log in bytes; 0 if it is gone."""
+        """Return the size of a session's log in bytes, or 0 if it does not exist."""
         path = await asyncio.to_thread(self._find_log, session_id)
         with suppress(FileNotFoundError):
             return path.stat().st_size if path else 0
@@ -161,14 +165,14 @@ class FileStore:
             if failure is not None:
                 raise failure
 
-    def _hold(self, log: FileLog) -> FileLog:
+    def _hold(self, log: History) -> History:
         self._live[log.header.id] = log
         return log
 
-    def _create(self, path: Path, header: Header, settings: bytes | None) -> FileLog:
+    def _create(self, path: Path, header: Header, settings: bytes | None) -> History:
         now = now_ms()
         first, checksum = encode_header(header, now)
-        head = LogHead(header, VERSION, LogPosition(len(first), 0, checksum))
+        head = LogHead(header, LogPosition(len(first), 0, checksum))
         draft = Draft()
         if settings is not None:
             draft.add_record("config", settings)
@@ -184,11 +188,11 @@ class FileStore:
         return self._log(path, head, lock, written=LogPosition(len(first), len(draft), checksum))
 
     def _write_into(self, directory: Path, write: Callable[[], None]) -> None:
-        """Make the directory of a project, and a file in it."""
+        """Create the directory of a project and call `write`, which creates a file in it."""
         make_directories(self._disk, directory)
         try:
             write()
-        except FileNotFoundError:  # its last session was deleted meanwhile, and the directory with it
+        except FileNotFoundError:  # another process has just deleted its last session and the directory
             make_directories(self._disk, directory)
             write()
 
@@ -203,7 +207,7 @@ class FileStore:
         finally:
             os.close(fd)
 
-    def _open(self, session_id: str) -> FileLog:
+    def _open(self, session_id: str) -> History:
         path, head = self._find_known(session_id)
         with failing(lock_path(self._home, session_id), "lock"):
             try:
@@ -211,10 +215,10 @@ class FileStore:
             except OSError as error:
                 if error.errno not in _READ_ONLY:
                     raise
-                failure = LogFileFailed(str(path), error.errno, "write to")
+                failure = LogFileError(str(path), error.errno, "write to")
                 return self._log(path, head, None, failure=failure)
         try:
-            # Looked at again: until it was locked, another process could change or delete it.
+            # Read it again, because another process could change or delete it before it was locked.
             path, head = self._find_known(session_id)
         except BaseException:
             lock.release()
@@ -228,20 +232,21 @@ class FileStore:
         lock: Lock | None,
         *,
         written: LogPosition | None = None,
-        failure: LogFailed | None = None,
-    ) -> FileLog:
-        return FileLog(
+        failure: LogError | None = None,
+    ) -> History:
+        file = HistoryFile(
             self._disk,
             path,
-            head,
-            lock,
-            written=written,
-            failure=failure,
-            on_sync=self._note,
+            head.start,
+            end=written,
+            lock=lock,
+            on_list=lambda facts, updated_ms: self._add_to_index(path, head.header, facts, updated_ms),
             on_close=self._forget,
         )
+        state = HistoryState.UNREAD if written is None else HistoryState.OPEN
+        return History(head.header, file, state=state, end=0 if written is None else written.last, failure=failure)
 
-    def _forget(self, log: FileLog) -> None:
+    def _forget(self, log: History) -> None:
         if self._live.get(log.header.id) is log:
             del self._live[log.header.id]
 
@@ -251,7 +256,10 @@ class FileStore:
         return acquire(path, session_id, patient=patient)
 
     def _lock_to_delete(self, session_id: str) -> Lock | None:
-        """Take the lock; None on a disk so full that no lock file can be made: then there is none, and no holder."""
+        """Acquire the lock of a session, or return None if the disk is too full for a lock file.
+
+        In that case no other process can hold the lock.
+        """
         try:
             return self._lock(session_id)
         except OSError as error:
@@ -262,7 +270,7 @@ class FileStore:
     def _find_known(self, session_id: str) -> tuple[Path, LogHead]:
         found = self._find(session_id)
         if found is None:
-            raise SessionUnknown(session_id)
+            raise SessionNotFoundError(session_id)
         return found
 
     def _find(self, session_id: str) -> tuple[Path, LogHead] | None:
@@ -285,16 +293,16 @@ class FileStore:
             finally:
                 os.close(fd)
         if head is not None and head.header.id != session_id:
-            raise SessionUnreadable(str(path), f"its header says that it is session {head.header.id}")
+            raise SessionUnreadableError(str(path), f"its header belongs to session {head.header.id}")
         return head
 
-    def _fork(self, session_id: str, target: Path, end: int | None, write: Callable[[LogReader, Path], None]) -> None:
+    def _fork(self, session_id: str, target: Path, end: int | None, write: Callable[[BlockReader, Path], None]) -> None:
         source, head = self._find_known(session_id)
         fresh = target.with_suffix(".jsonl.new")
         with failing(target, "create"):
             if target.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            reader = open_reader(self._disk, source, head, end)
+            reader = BlockReader(self._disk, source, head.start, end)
             try:
                 self._write_into(target.parent, lambda: write(reader, fresh))
             finally:
@@ -309,13 +317,11 @@ class FileStore:
         with failing(path, "delete"):
             lock = self._lock_to_delete(session_id)
             try:
-                for aside in path.parent.glob(f"{path.stem}.damaged-*.jsonl"):
-                    aside.unlink(missing_ok=True)
-                version1_path(path).unlink(missing_ok=True)
+                delete_asides(path)
                 path.unlink(missing_ok=True)
-                with suppress(FileNotFoundError):  # its other last session is deleted too, just now
+                with suppress(FileNotFoundError):  # another process has just deleted the directory
                     self._disk.sync_directory(path.parent)
-                with suppress(OSError):  # of a project that has other sessions
+                with suppress(OSError):  # the project has other sessions
                     path.parent.rmdir()
             finally:
                 if lock is not None:
@@ -323,46 +329,40 @@ class FileStore:
         return True
 
     def _sweep(self) -> None:
-        """Delete sessions that were never prompted for too long, and what is left of dead processes.
+        """Delete sessions that were unprompted for too long, and files that never became a log.
 
-        That is the originals of logs that an earlier process converted, and files that never became a log.
-
-        It is for the thread of the index.
+        It runs in the thread of the index.
         """
         before_ms = now_ms() - int(1000 * self._unprompted_kept_s)
         try:
             for session_id in self._index.find_unprompted(before_ms, _MAX_SWEPT):
                 if self._delete_unprompted(session_id):
                     self._index.remove(session_id)
-            for original in list_version1(self._home):
-                if original.lstat().st_ctime_ns < self._began_ns:  # that is when it got its second name
-                    original.unlink(missing_ok=True)
             for path in [*self._index.find_unusable(), *list_unfinished(self._home)]:
                 self._delete_unbegun(path, before_ms)
         except (OSError, DragomanError) as error:
-            _log.info("old sessions and originals could not be deleted: %s", error)
+            _log.info("old sessions could not be deleted: %s", error)
 
     def _delete_unprompted(self, session_id: str) -> bool:
-        """Delete a session unless another process has it, or has prompted it since it was looked at."""
+        """Delete a session if it is still unprompted and no process holds it. Return whether it is gone."""
         path = self._find_log(session_id)
         if path is None:
             return True
         try:
             lock = self._lock(session_id, patient=False)
-        except SessionBusy:
+        except SessionBusyError:
             return False
         try:
             entry = read_summary(self._disk, self._home, path.parent.name, session_id)
             if entry is None or entry.unprompted_bytes is None:
                 return False
-            version1_path(path).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         finally:
             lock.release()
         return True
 
     def _delete_unbegun(self, path: Path, before_ms: int) -> None:
-        """Delete a file whose process died before the header was in it, or before it got the name of a log."""
+        """Delete a file if its process died before writing the header, or before renaming it to a log."""
         if path.lstat().st_mtime_ns // 1_000_000 >= before_ms:
             return
         if session_id_of(path.name) is not None:
@@ -370,20 +370,18 @@ class FileStore:
             try:
                 if read_head(fd, path) is not None:
                     return
-            except SessionUnreadable:
-                return  # a header that is damaged, or of a later version: it may be somebody's session
+            except SessionUnreadableError:
+                return  # the header is damaged or of a later version, so this may be a session
             finally:
                 os.close(fd)
         path.unlink(missing_ok=True)
 
-    async def _note(self, log: FileLog) -> None:
-        entry = LogSummary(
-            log.path.parent.name, log.header, log.title, log.updated_ms, log.message_count, log.is_archived
-        )
+    async def _add_to_index(self, path: Path, header: Header, facts: ListedFacts, updated_ms: int) -> None:
+        entry = LogSummary(path.parent.name, header, facts.title, updated_ms, facts.message_count, facts.is_archived)
         await self._in_index(lambda: self._index.put(entry))
 
     async def _in_index(self, work: Callable[[], _Result]) -> _Result:
-        """Work on the index in the one thread that it belongs to."""
+        """Run `work` in the thread of the index, and return its result."""
         if self._index_thread is None:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -398,7 +396,7 @@ class FileStore:
         return result
 
     def _refresh(self) -> None:
-        """Make the index anew, behind the answer to a list."""
+        """Rebuild the index after the list that was made without it."""
         self._refreshing = None
         if self._index_thread is not None:
             self._index_thread.submit(self._index.refresh)
@@ -411,10 +409,28 @@ class FileStore:
             self._index_thread.submit(self._sweep)
 
 
-def _uncreate(log: FileLog) -> None:
+def _file_of(log: History) -> HistoryFile:
+    if not isinstance(log.backend, HistoryFile):
+        raise TypeError(f"{log.place} is not a file")
+    return log.backend
+
+
+def _abandon(log: History) -> None:
+    _file_of(log).abandon()
+
+
+def _uncreate(log: History) -> None:
     with suppress(OSError):
-        log.path.unlink()
-    log.abandon()
+        _file_of(log).path.unlink()
+    _abandon(log)
+
+
+def _cut(log: History) -> int | None:
+    """Write and seal the added lines, unless the log has failed. Return the size of its file, or None if unknown."""
+    if log.failure is None:
+        log.flush()
+        log.backend.cut()
+    return None if log.state is HistoryState.UNREAD else _file_of(log).size
 
 
 def _summarise(entry: LogSummary) -> Summary:

@@ -1,18 +1,17 @@
-"""The index from which sessions are listed, so that no list opens every log.
+"""The index for listing sessions without opening every log.
 
-It is a cache. Each process that syncs a log writes here what lists say of it; what others brought or took
-away by hand shows in the times of the project directories, and only a directory that changed is listed
-anew, and only a log that is unknown is opened. A missing, damaged or older index is made anew from the
-logs. An index that cannot be written, on a full disk or in a read-only home, is replaced by one in memory until
-it can. An `Index` belongs to one thread.
+The index is a cache. Each process that syncs a log writes the facts that lists show into it. Files that were added or
+removed in another way change the time of their project directory. Only a changed directory is listed again, and only
+an unknown log is opened. A missing, damaged or older index is rebuilt from the logs. If the index cannot be written, on
+a full disk or in a read-only home, an index in memory replaces it until it can. An `Index` belongs to one thread.
 
-When the index is lost, reading every log would keep the first list waiting. That list is answered from the logs that
-were changed last, and the index is made behind it (`is_behind`). A file is at least as new as the last seal in it,
-unless somebody set its time back: such a session can be missing from that one list. A list of one directory, or one
-that goes on from a cursor, needs the whole index.
+After the index was lost, reading every log would delay the first list. That list is made from the logs that changed
+last, and the index is rebuilt afterwards (`is_behind`). A file is at least as new as the last seal in it. If its time
+was set back, the session can be missing from that one list. A list of one directory, or one that continues from a
+cursor, needs the whole index.
 
-Sessions that were never prompted are in the index, with the size of their log, and in no list. Their process may end
-before it syncs the first turn, so each list looks at the sizes of these logs, and reads a log that has grown.
+Sessions that were never prompted are in the index, with the size of their log, but not in lists. Their process may end
+before it syncs the first turn. So each list compares the sizes of these logs, and reads a log that has grown.
 """
 
 import os
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 
 VERSION = 3
 _SETTLED_NS = 2_000_000_000
-"""A directory that changed less than this ago may change again without a newer time: the coarsest clocks tick so."""
+"""A directory that changed less than this time ago can change again without a newer time, because of coarse clocks."""
 
 MANY_UNKNOWN = 500
-"""Logs that are not in the index, which take some 30 ms to read: with more of them the first list does not wait."""
+"""The first list waits for reading this many logs that are not in the index, which takes about 30 ms, but not more."""
 
 _BUSY_TIMEOUT_S = 2.0
-"""For another process to finish its write, which takes well under a millisecond."""
+"""The time that another process has to finish its write, which usually takes well under a millisecond."""
 
 _SCHEMA = f"""
 CREATE TABLE project (name TEXT PRIMARY KEY, seen_ns INTEGER NOT NULL) WITHOUT ROWID;
@@ -80,7 +79,7 @@ class _Changes(msgspec.Struct, frozen=True):
     looked_ns: int
     gone: list[tuple[str]]
     changed: dict[str, int]
-    """The time of each one's last change."""
+    """The time of the last change per directory name."""
 
 
 class Index:
@@ -92,23 +91,23 @@ class Index:
         self._path = home / "index.db"
         self._file: sqlite3.Connection | None = None
         self._memory: sqlite3.Connection | None = None
-        """In use while the file cannot be."""
+        """The database that is used while the file cannot be."""
         self._inode: int | None = None
         self.is_behind = False
-        """Whether the last list was answered without the index, which then should be refreshed."""
+        """Whether the last list was made without the index, so that the index should be refreshed."""
 
     def put(self, entry: LogSummary) -> None:
-        """Take the summary of a session."""
+        """Insert or replace the entry of a session."""
         self._do(lambda database: database.execute(_PUT, _row(entry)))
 
     def remove(self, session_id: str) -> None:
-        """Forget a session."""
+        """Remove the entry of a session."""
         self._do(lambda database: database.execute("DELETE FROM session WHERE id = ?", (session_id,)))
 
     def page(
         self, cwd: str | None, after: tuple[int, str] | None, limit: int, archived: ArchiveFilter = "exclude"
     ) -> list[LogSummary]:
-        """Return sessions that were prompted, newest first, behind a session in that order."""
+        """Return sessions that were prompted, newest first, starting after the session `after`."""
         conditions = ["unprompted_bytes IS NULL"]
         values: list[str | int] = []
         if archived != "include":
@@ -134,12 +133,12 @@ class Index:
         return self._do(select)
 
     def refresh(self) -> None:
-        """Find the logs that came and went since the last look."""
+        """Update the index with the logs that were added and removed since the last look."""
         self._do(lambda database: self._refresh(database, self._find_changes(database)))
         self.is_behind = False
 
     def find_unprompted(self, before_ms: int, limit: int) -> list[str]:
-        """Return the ids of sessions that were never prompted and last written before a time, oldest first."""
+        """Return the ids of sessions that were never prompted and not written to since a time, oldest first."""
 
         def select(database: "sqlite3.Connection") -> list[str]:
             self._refresh(database, self._find_changes(database))
@@ -149,7 +148,7 @@ class Index:
         return self._do(select)
 
     def find_unusable(self) -> list[Path]:
-        """Return the files that are named like a log and are none that can be listed."""
+        """Return the files with the name of a log that cannot be listed."""
 
         def select(database: "sqlite3.Connection") -> list[Path]:
             self._refresh(database, self._find_changes(database))
@@ -164,12 +163,15 @@ class Index:
         return self._do(select)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._close_file()
         self._close_memory()
 
     def _do(self, work: "Callable[[sqlite3.Connection], _Result]") -> _Result:
-        """Work on the file, on a new one if this one turns out to be damaged, or on none but memory."""
+        """Run `work` on the database file.
+
+        If the file is damaged, delete it and run `work` on a new one. If that fails, use a database in memory.
+        """
         import sqlite3
 
         for _ in range(2):
@@ -179,7 +181,7 @@ class Index:
                     break
                 result = work(database)
             except sqlite3.Error as error:
-                # A busy index is not damaged: another process is slow, or was stopped in the middle of a write.
+                # A busy index is not damaged. Another process is slow, or was stopped in the middle of a write.
                 is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
                 self._close_file() if is_busy else self._forget_file()
             else:
@@ -190,13 +192,13 @@ class Index:
         return work(self._memory)
 
     def _open_file(self) -> "sqlite3.Connection | None":
-        """Return the database on the disk; None where no file can be made."""
+        """Return the database on the disk, or None if no file can be created."""
         if self._file is not None and self._inode == _inode(self._path):
             return self._file
         self._close_file()
         try:
             make_directories(self._disk, self._home)
-            # Never opened when it is there: closing it would drop the locks that SQLite holds on it in this process.
+            # O_EXCL, because closing an existing file would drop the locks that SQLite holds on it in this process.
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except OSError:
@@ -238,7 +240,10 @@ class Index:
         return False
 
     def _read_newest(self, limit: int, archived: ArchiveFilter) -> list[LogSummary]:
-        """Read the sessions that were written to last, newest first, until no other log can be among them."""
+        """Return the sessions with the newest writes, newest first.
+
+        Logs are read in the order of their files' times, until no other log can be among the first `limit`.
+        """
         logs = list_logs(self._home)
         logs.sort(reverse=True)
         found: list[LogSummary] = []
@@ -255,7 +260,7 @@ class Index:
         return found[:limit]
 
     def _refresh(self, database: "sqlite3.Connection", changes: "_Changes") -> None:
-        """Take the logs that came and went since the last look."""
+        """Apply the changes, and read the logs of unprompted sessions that have grown."""
         now, gone, changed = changes.looked_ns, changes.gone, changes.changed
         grown = [
             (session_id, project)
@@ -264,7 +269,7 @@ class Index:
         ]
         if not gone and not changed and not grown:
             return
-        # All reading comes first, so that other processes never wait for it.
+        # All logs are read before the transaction, so other processes never wait for reading.
         differences = [self._compare(database, name) for name in changed]
         prompted = [read_summary(self._disk, self._home, project, session_id) for session_id, project in grown]
         with database:
@@ -273,7 +278,7 @@ class Index:
             database.executemany("DELETE FROM project WHERE name = ?", gone)
             for missing, _ in differences:
                 database.executemany("DELETE FROM session WHERE id = ? AND project = ?", missing)
-            # An entry of another process is newer than the one that was read here.
+            # Entries that another process has written since are newer, so they are kept (_ADD ignores conflicts).
             database.executemany(
                 "DELETE FROM session WHERE id = ? AND unprompted_bytes IS NOT NULL", ((row[0],) for row in grown)
             )
@@ -284,8 +289,8 @@ class Index:
             database.executemany("INSERT OR REPLACE INTO project VALUES (?, ?)", times)
 
     def _compare(self, database: "sqlite3.Connection", project: str) -> tuple[list[tuple[str, str]], list[_Row]]:
-        """Give the sessions that a project has lost, and the rows of those it has got."""
-        # The index is read first: a log that another process adds to both meanwhile must not look lost.
+        """Return the sessions that are gone from a project, and the rows of its new sessions."""
+        # The index is read before the directory, so a log that another process adds to both is not taken for lost.
         known = {row[0] for row in database.execute("SELECT id FROM session WHERE project = ?", (project,))}
         there = list_sessions(self._home, project)
         entries = [read_summary(self._disk, self._home, project, session_id) for session_id in there - known]
@@ -334,8 +339,8 @@ def _row(entry: LogSummary) -> _Row:
     header = entry.header
     encoded = msgspec.json.encode(header)
     cwd = normalise(header.cwd)
-    what_lists_say = entry.title, entry.updated_ms, entry.message_count, entry.is_archived
-    return header.id, entry.project, cwd, encoded, *what_lists_say, entry.unprompted_bytes
+    facts = entry.title, entry.updated_ms, entry.message_count, entry.is_archived
+    return header.id, entry.project, cwd, encoded, *facts, entry.unprompted_bytes
 
 
 def _entry(row: tuple[str, bytes, str | None, int, int, int]) -> LogSummary:

@@ -1,8 +1,8 @@
-"""One writer a session: a file with a `flock` on it, which dies with its holder.
+"""The lock that allows one writer per session: a `flock` on a file. It ends with the process that holds it.
 
-The lock file names its holder, for the error that others get; on a full disk it is empty, and they are told of
-"another process". It is removed when the lock is given back, so a process that gets a lock looks whether the file it
-is on still has its name; if not, it begins anew.
+The lock file names its holder, for the error that other processes raise. On a full disk the file is empty, and the
+error only names "another process". Releasing the lock removes the file. So a process that acquired a lock checks that
+the locked file still has its path. If it does not, the process starts again.
 """
 
 import errno
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.errors import SessionBusy
+from dragoman.errors import SessionBusyError
 
 _LOOKS = 100
 _PAUSE_S = 0.002
-"""A holder writes its pid right after it got the lock; a loser that is quicker tries again, for 0.2 s at most."""
+"""A holder writes its pid right after it acquired the lock. A process that finds no pid yet retries for up to 0.2 s."""
 
 
 class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,7 +29,7 @@ class Holder(msgspec.Struct, frozen=True, omit_defaults=True):
     host: str
     since: str
     note: str = ""
-    """What the holder has others know, such as its address."""
+    """A text that the holder publishes, such as its address."""
 
 
 _decode_holder = msgspec.json.Decoder(Holder).decode
@@ -43,20 +43,23 @@ class Lock:
         self._fd = fd
 
     def release(self) -> None:
-        """Release it; a second time does nothing."""
+        """Release the lock. A second call does nothing."""
         fd, self._fd = self._fd, -1
         if fd < 0:
             return
         if _is_at(fd, self._path):
             with suppress(OSError):
                 self._path.unlink()
-        # A child between fork and exec has a copy of the descriptor: closing ours would not be enough.
+        # A child between fork and exec has a copy of the descriptor, so closing it here would not be enough.
         fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
 
 def acquire(path: Path, session_id: str, *, patient: bool = True, note: str = "") -> Lock:
-    """Take the lock of a session, or raise SessionBusy, at once unless the holder is to be named; raises OSError."""
+    """Acquire the lock of a session, or raise SessionBusyError. Raises OSError.
+
+    If `patient` is set, wait shortly for the name of the holder, so that the error has it.
+    """
     for _ in range(_LOOKS if patient else 1):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -69,14 +72,14 @@ def acquire(path: Path, session_id: str, *, patient: bool = True, note: str = ""
         os.close(fd)
         holder = _read_holder(path)
         if holder is not None:
-            raise SessionBusy(session_id, holder.pid, holder.host)
+            raise SessionBusyError(session_id, holder.pid, holder.host)
         if patient:
             time.sleep(_PAUSE_S)
-    raise SessionBusy(session_id, None, None)
+    raise SessionBusyError(session_id, None, None)
 
 
 def find_holder(path: Path) -> Holder | None:
-    """Return the process of this machine and user that holds a lock now; None if there is none."""
+    """Return the process of this machine and user that holds a lock, or None if there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -93,7 +96,7 @@ def find_holder(path: Path) -> Holder | None:
 
 
 def _is_locked(fd: int) -> bool:
-    """Tell whether another open file has the lock: only then what it wrote still holds."""
+    """Return whether another open file holds the lock. Only then is the content of the lock file valid."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -103,7 +106,7 @@ def _is_locked(fd: int) -> bool:
 
 
 def _lock(fd: int, path: Path, note: str) -> Lock | None:
-    """Lock a file that was opened; None when another has it, or when it is not the lock file any more."""
+    """Lock an open file. Return None if another process holds the lock, or if it is no longer the lock file."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -112,7 +115,7 @@ def _lock(fd: int, path: Path, note: str) -> Lock | None:
         return None
     if not _is_at(fd, path):
         return None
-    with suppress(OSError):  # a full disk has no room for it, and the lock holds all the same
+    with suppress(OSError):  # on a full disk the lock is valid without the name of its holder
         _write_holder(fd, note)
     return Lock(path, fd)
 
@@ -131,7 +134,7 @@ def _write_holder(fd: int, note: str) -> None:
 
 
 def _read_holder(path: Path) -> Holder | None:
-    """Read the holder of a lock; None when it is not written yet, or is dead."""
+    """Return the holder of a lock, or None if it has not written its name yet or is dead."""
     try:
         holder = _decode_holder(path.read_bytes())
     except (OSError, msgspec.DecodeError):

@@ -1,7 +1,7 @@
-"""The facts about a session that the end of its log gives: title, messages, archiving, time of the last write.
+"""The facts about a session at the end of its log: title, number of messages, archiving, time of the last write.
 
-A session was prompted when its log has a `turn` record; until then it has settings and their updates alone. One that
-the client has given a title, or has archived, counts as prompted, too: somebody wants to keep it.
+A session was prompted if its log has a `turn` record. Until then the log has only settings and their updates. A session
+that the client has archived or given a title counts as prompted, because the user wants to keep it.
 """
 
 import os
@@ -12,10 +12,10 @@ import msgspec
 from dragoman.store.block import SEAL_MARK
 
 _FIRST_LOOK_BYTES = 4096
-"""A log that was not cut off in a turn ends in the record that says it all."""
+"""Enough for most logs: unless a turn was cut off, the log ends with a record that has all facts."""
 
 _LAST_LOOK_BYTES = 1 << 24
-"""A turn of more than 16 MiB that never ended hides the title of its session from lists, until the next one ends."""
+"""The limit of the search. A turn of more than 16 MiB without an end hides the title until the next turn ends."""
 
 _GROWTH = 8
 _TIME = re.compile(rb'\n\t\{"seal":\{"first":\d+,"last":\d+,"time":(\d+)')
@@ -25,21 +25,17 @@ _CLIENT_MARK = b'\n{"client":'
 
 
 class LogEnd(msgspec.Struct):
-    """The facts about a session that the end of its log gives."""
+    """The facts about a session at the end of its log."""
 
     title: str | None = None
     message_count: int = 0
     is_archived: bool = False
     time: int | None = None
-    """In milliseconds since 1970; None without any seal, or with lines behind the last one."""
+    """The time of the last write in milliseconds since 1970. None if there are lines without a seal, or no seal."""
     conversation_time: int | None = None
-    """When a turn last began or ended, or the title changed: later writes are of settings. None if it is not known."""
+    """The time when a turn last started or ended, or the title changed. Later writes are settings. None if unknown."""
     prompted: bool = False
-    """Whether a turn was ever begun."""
-
-
-class _Title(msgspec.Struct):
-    title: str | None = None
+    """Whether a turn was ever started."""
 
 
 class _Turn(msgspec.Struct):
@@ -55,33 +51,39 @@ class _Client(msgspec.Struct):
 
 
 _decode_client = msgspec.json.Decoder(_Client).decode
-_decode_title = msgspec.json.Decoder(_Title | str | None).decode
+_decode_title = msgspec.json.Decoder(str | None).decode
 _decode_turn = msgspec.json.Decoder(_Turn).decode
 
 
 def read_log_end(fd: int, start: int, end: int) -> LogEnd:
-    """Look at the last lines between two places of a log, further and further back until a turn's end is found."""
+    """Return the facts in the lines between two offsets of a log.
+
+    Start with the last bytes, and read more of the log until the end of a turn is found.
+    """
     size = _FIRST_LOOK_BYTES
     while True:
-        begin = max(start - 1, end - size)  # with the newline before it, by which lines are found
+        begin = max(start - 1, end - size)  # includes the newline before the first line, because lines are found by it
         tail, found = _look(os.pread(fd, end - begin, begin))
         if found or begin < start:
             return tail
         if size >= _LAST_LOOK_BYTES:
-            tail.prompted = True  # so much is said in turns alone
+            tail.prompted = True  # only turns write this much
             return tail
         size *= _GROWTH
 
 
 def _look(block: bytes) -> tuple[LogEnd, bool]:
-    """Find records by their beginnings: no line has a newline inside, so that no other line can have them."""
+    """Return the facts in the last lines of a log, and whether they include the end of a turn.
+
+    Records are found by their first bytes after a newline. No line contains a newline, so only records match.
+    """
     tail = LogEnd()
     client_at = block.rfind(_CLIENT_MARK)
     client = _payload(block, client_at + len(_CLIENT_MARK)) if client_at >= 0 else b""
     if client and is_kept(client):
         tail.prompted = True
     seal_at = block.rfind(SEAL_MARK)
-    # Lines behind the last seal are younger than it: how much, only the file's own time tells.
+    # Lines after the last seal have no time. The caller then uses the time of the file.
     if block.find(b"\n", seal_at + 1) == len(block) - 1 and (seal := _TIME.match(block, seal_at)):
         tail.time = int(seal[1])
     titled = False
@@ -90,16 +92,17 @@ def _look(block: bytes) -> tuple[LogEnd, bool]:
     if (last_at := max(title_at, turn_at)) >= 0 and (seal := _TIME.search(block, last_at)):
         tail.conversation_time = int(seal[1])
     if title_at > turn_at:
-        titled = take_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
+        titled = apply_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
+    # Go back from turn record to turn record until the end of a turn. The newest title before that wins.
     while turn_at >= 0:
         tail.prompted = True
-        if take_turn(tail, _payload(block, turn_at + len(_TURN_MARK)), titled=titled):
+        if apply_turn_end(tail, _payload(block, turn_at + len(_TURN_MARK)), titled=titled):
             if client_at > turn_at:
                 tail.is_archived = is_archived(client)
             return tail, True
         before = block.rfind(_TURN_MARK, 0, turn_at)
         if not titled and before < (title_at := block.rfind(_TITLE_MARK, 0, turn_at)):
-            titled = take_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
+            titled = apply_title(tail, _payload(block, title_at + len(_TITLE_MARK)))
         turn_at = before
     tail.is_archived = is_archived(client)
     return tail, False
@@ -110,18 +113,20 @@ def _payload(block: bytes, begin: int) -> bytes:
     return block[begin : end - 1] if end > 0 else b""
 
 
-def take_title(tail: LogEnd, payload: bytes | msgspec.Raw) -> bool:
-    """Take the title that a record gives, and tell whether it does."""
+def apply_title(tail: LogEnd, payload: bytes | msgspec.Raw) -> bool:
+    """Set the title from a `title` record. Return whether the record is valid."""
     try:
-        given = _decode_title(payload)
+        tail.title = _decode_title(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
-    tail.title = given.title if isinstance(given, _Title) else given
     return True
 
 
-def take_turn(tail: LogEnd, payload: bytes | msgspec.Raw, *, titled: bool) -> bool:
-    """Take the facts that the end of a turn gives, and tell whether a record is one."""
+def apply_turn_end(tail: LogEnd, payload: bytes | msgspec.Raw, *, titled: bool) -> bool:
+    """Set the facts from a `turn` record if it is the end of a turn. Return whether it is.
+
+    The title is only set if it is not `titled` already.
+    """
     try:
         turn = _decode_turn(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -135,13 +140,13 @@ def take_turn(tail: LogEnd, payload: bytes | msgspec.Raw, *, titled: bool) -> bo
 
 
 def is_kept(client: bytes) -> bool:
-    """Whether a `client` record says that somebody wants to keep the session: it has a title, or was archived."""
+    """Return whether a `client` record shows that the user wants to keep the session, by a title or by archiving."""
     choices = _decode_choices(client)
     return choices.titled or choices.archived
 
 
 def is_archived(client: bytes) -> bool:
-    """Whether a `client` record says that the session is archived."""
+    """Return whether a `client` record says that the session is archived."""
     return _decode_choices(client).archived
 
 

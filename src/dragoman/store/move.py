@@ -1,6 +1,6 @@
-"""Moving sessions from one store into another: each whole or not at all, compared line by line afterwards.
+"""Copying sessions from one store into another. Each is copied completely or not at all, and compared afterwards.
 
-What was moved before is known again, so that a move which was cut short is begun anew and goes on. Nothing is deleted.
+Sessions that were copied before are recognised, so a move that was cut short can be repeated. Nothing is deleted.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,28 +14,28 @@ from dragoman.store.block import Block, Header
 from dragoman.store.store import Store, Summary
 
 
-class TakesSessions(Store, Protocol):
+class MoveTarget(Store, Protocol):
     """A store that sessions can be moved into."""
 
     async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
-        """Take a session over, all or nothing; tells whether its id was free."""
+        """Add a session, completely or not at all. Return whether its id was free."""
         ...
 
 
 class MoveResult(msgspec.Struct):
-    """What became of the sessions of a store."""
+    """The number of sessions that were moved, and the problems."""
 
     moved: int = 0
     known: int = 0
-    """Those that were there already, line by line."""
+    """Sessions that the target already had, with equal lines."""
     problems: list[str] = []
     """Sessions that were not moved, each with the reason."""
 
 
 async def move_sessions(
-    source: Store, target: TakesSessions, tell: Callable[[MoveResult], Awaitable[None]]
+    source: Store, target: MoveTarget, report: Callable[[MoveResult], Awaitable[None]]
 ) -> MoveResult:
-    """Copy all sessions that lists show; `tell` is called after each."""
+    """Copy all listed sessions. `report` is called after each."""
     result, cursor = MoveResult(), None
     while True:
         page = await source.page(None, cursor, archived="include")
@@ -47,14 +47,14 @@ async def move_sessions(
             else:
                 result.moved += is_new
                 result.known += not is_new
-            await tell(result)
+            await report(result)
         cursor = page.next_cursor
         if cursor is None:
             return result
 
 
-async def _move(source: Store, target: TakesSessions, listed: Summary) -> bool:
-    """Copy a session, and tell whether it is new there; raises MoveFailed, SessionBusy, LogFailed."""
+async def _move(source: Store, target: MoveTarget, listed: Summary) -> bool:
+    """Copy a session, and return whether it is new in the target. Raises MoveError, SessionBusyError, LogError."""
     log = await source.open(listed.id)
     try:
         is_new = await target.put(log.header, log.blocks(), listed)
@@ -67,15 +67,15 @@ async def _move(source: Store, target: TakesSessions, listed: Summary) -> bool:
     finally:
         await copy.close()
     if before != after:
-        raise MoveFailed(
-            "it is there with other lines, because it went on at one of the two places; delete the one that you do "
-            "not need"
+        raise MoveError(
+            "it already exists there with different content, because one copy was "
+            "continued; delete the copy you do not need"
         )
     return is_new
 
 
 async def sum_blocks(blocks: AsyncIterator[list[Block]]) -> tuple[int, int]:
-    """Return the number of the last line, and a sum of all lines."""
+    """Return the number of the last line, and a checksum of all lines."""
     last = checksum = 0
     async for some in blocks:
         for block in some:
@@ -83,5 +83,5 @@ async def sum_blocks(blocks: AsyncIterator[list[Block]]) -> tuple[int, int]:
     return last, checksum
 
 
-class MoveFailed(DragomanError):
+class MoveError(DragomanError):
     """A session could not be moved."""

@@ -1,14 +1,13 @@
-"""The files of a session: their paths, and the directories that hold them.
+"""The paths of a session's files, and the directories that contain them.
 
     <home>/projects/<encoded cwd>/session-<uuid>.jsonl               the log
     <home>/projects/<encoded cwd>/session-<uuid>.damaged-<n>.jsonl   a damaged original, set aside
-    <home>/projects/<encoded cwd>/session-<uuid>.version1.jsonl      the original of a converted log
-    <home>/locks/session-<uuid>.lock                                 there while a process holds the session
-    <home>/index.db                                                  what lists are made of; may be deleted
+    <home>/locks/session-<uuid>.lock                                 exists while a process holds the session
+    <home>/index.db                                                  the index for lists; may be deleted
 
-A working directory is encoded by writing `-` for each separator, and nothing else: `/Users/me/code` is
-`-Users-me-code`, and of `C:\\Users\\me`, where `:\\` is one separator, it makes `C-Users-me`. Two
-directories may get one name, so the header of each log says whose it is.
+To encode a working directory, each separator is replaced with `-`. `/Users/me/code` becomes `-Users-me-code`, and
+`C:\\Users\\me` becomes `C-Users-me`, because `:\\` is one separator. Two directories can get the same name, so the
+header of each log names its directory.
 """
 
 import os
@@ -17,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_NAME_BYTES = 200
-"""Longest encoded name: file systems allow 255, encrypted ones less."""
+"""The longest encoded name. File systems allow 255 bytes, encrypted file systems fewer."""
 
 _HASH_CHARACTERS = 16
 _SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -26,18 +25,18 @@ _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
 
 
 def is_session_id(text: str) -> bool:
-    """Tell whether this can name a session: only a UUID in small letters, so that no id is a path."""
+    """Return whether a text is a session id. Only a lower-case UUID is one, so an id is never a path."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
 def check_session_id(text: str) -> None:
-    """Raise ValueError for a text that cannot name a session."""
+    """Raise ValueError for a text that is not a session id."""
     if not is_session_id(text):
-        raise ValueError(f"a session id must be a UUID in small letters, not {text!r}")
+        raise ValueError(f"a session id must be a lower-case UUID, not {text!r}")
 
 
 def normalise(cwd: str) -> str:
-    """Make directories that are the same equal; symbolic links are not followed."""
+    """Return the same path for each spelling of a directory. Symbolic links are not followed."""
     if _is_windows(cwd):
         import ntpath
 
@@ -47,12 +46,12 @@ def normalise(cwd: str) -> str:
 
 
 def is_same_directory(one: str, other: str) -> bool:
-    """Tell whether two working directories are the same."""
+    """Return whether two working directories are the same."""
     return normalise(one) == normalise(other)
 
 
 def encode_cwd(cwd: str) -> str:
-    """Make the name of a project directory; raises ValueError unless `cwd` is absolute."""
+    """Return the name of a project directory. Raises ValueError unless `cwd` is absolute."""
     if _is_windows(cwd):
         name = re.sub(r"[\\/]", "-", _DRIVE.sub(r"\1-", cwd, count=1))
     elif cwd.startswith("/"):
@@ -68,44 +67,47 @@ def projects_path(home: Path) -> Path:
 
 
 def log_path(home: Path, cwd: str, session_id: str) -> Path:
-    """Say where a new session's log belongs; raises ValueError for a bad session id or a path that is not absolute."""
+    """Return the path for the log of a new session. Raises ValueError for a bad session id or a relative path."""
     check_session_id(session_id)
     return projects_path(home) / encode_cwd(normalise(cwd)) / log_name(session_id)
 
 
 def log_name(session_id: str) -> str:
-    """Name the log of a session."""
+    """Return the file name of a session's log."""
     return f"session-{session_id}.jsonl"
 
 
 def session_id_of(name: str) -> str | None:
-    """Return the session whose log has this name; None for another file."""
+    """Return the id of the session whose log has this name, or None for another file."""
     match = _LOG_NAME.fullmatch(name)
     return match[1] if match else None
 
 
 def aside_path(log: Path, number: int) -> Path:
-    """Return the path for a damaged original, beside its log."""
+    """Return the path for a damaged original, in the directory of its log."""
     return log.with_name(f"{log.stem}.damaged-{number}.jsonl")
 
 
-def version1_path(log: Path) -> Path:
-    """Name a place for the original of a log that was converted from version 1, beside it."""
-    return log.with_name(f"{log.stem}.version1.jsonl")
-
-
-def list_version1(home: Path) -> list[Path]:
-    """Give the originals of all logs that were converted from version 1."""
-    return list(projects_path(home).glob("*/session-*.version1.jsonl"))
+def link_damaged(path: Path) -> Path:
+    """Link a damaged file to a second name that is free, and return it."""
+    number = 1
+    while True:
+        aside = aside_path(path, number)
+        try:
+            os.link(path, aside, follow_symlinks=False)
+        except FileExistsError:
+            number += 1
+        else:
+            return aside
 
 
 def list_unfinished(home: Path) -> list[Path]:
-    """Return the files that were to become logs, by a fork or a conversion."""
+    """Return the unfinished logs of forks and repairs that were cut short."""
     return list(projects_path(home).glob("*/session-*.jsonl.new"))
 
 
 def has_aside(log: Path) -> bool:
-    """Tell whether a damaged original of a log was set aside: then it had more in it than it has."""
+    """Return whether a damaged original of a log was set aside. If so, the log once had more lines."""
     return os.path.lexists(aside_path(log, 1))
 
 
@@ -147,7 +149,7 @@ def list_logs(home: Path) -> list[tuple[int, str, str]]:
 
 
 def log_size(home: Path, project: str, session_id: str) -> int | None:
-    """Return the size of a log in bytes; None when it is not there."""
+    """Return the size of a log in bytes, or None if it does not exist."""
     try:
         return os.stat(f"{projects_path(home)}/{project}/{log_name(session_id)}").st_size  # noqa: PTH116 -- as above
     except OSError:
@@ -155,7 +157,7 @@ def log_size(home: Path, project: str, session_id: str) -> int | None:
 
 
 def find_log(home: Path, session_id: str) -> Path | None:
-    """Find the log of a session in any project directory."""
+    """Return the path of a session's log, from any project directory, or None if there is none."""
     projects = projects_path(home)
     name = log_name(session_id)
     try:

@@ -1,4 +1,4 @@
-"""The decisions of people that hold for good, by project; an action is known by its bytes."""
+"""The permanent decisions of users, per project. An action is identified by its bytes."""
 
 from typing import LiteralString
 
@@ -19,10 +19,10 @@ class ApprovalTable:
         self._scope = scope
 
     async def find(self, cwd: str, action: bytes) -> str | None:
-        """Return the decision about an action."""
+        """Return the decision about an action, or None if there is none."""
         found = await self._database.fetch(_FIND, (self._scope, cwd, action))
         return found[0][0] if found else None
 
     async def keep(self, cwd: str, action: bytes, decision: str) -> None:
-        """Remember a decision in place of an earlier one."""
+        """Store a decision. It replaces an earlier one."""
         await self._database.fetch(_KEEP, (self._scope, cwd, action, decision))

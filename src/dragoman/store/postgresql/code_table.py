@@ -1,8 +1,8 @@
-"""Codes that a browser brings to any of the bridges that share a database; there are only their hashes.
+"""One-time codes that a browser can send to any of the bridges that share a database. Only their hashes are stored.
 
-A code is good for one thing: to make a browser an owner's, or to reach something that one node has in memory. One that
-works once is used up by one conditional UPDATE, which notes the attempt: an attempt whose answer was lost is made again
-under the same id, and succeeds again. Times are those of the database.
+A code has one purpose: to sign in a browser as the owner's, or to reach data that one node has in memory. A code that
+works once is used up by one conditional UPDATE, which stores the id of the attempt. If the answer is lost, the attempt
+is repeated with the same id and succeeds again. All times are from the clock of the database.
 """
 
 import uuid
@@ -35,11 +35,11 @@ FROM dragoman_code c LEFT JOIN dragoman_node n ON n.id = c.node AND n.beat + n.l
 WHERE c.hash = %s AND c.kind = %s AND c.node IS NOT NULL
 """
 _SWEEP: LiteralString = "DELETE FROM dragoman_code WHERE expires <= clock_timestamp() - interval '1 day'"
-"""Until then a link that is over, or whose node is gone, says so to whoever opens it."""
+"""Codes are kept for a day, so that opening an expired link, or a link of a node that is gone, can explain itself."""
 
 
 class LocatedCode(msgspec.Struct, frozen=True):
-    """The node that has what a code leads to."""
+    """The node that has the data for a code."""
 
     scope: str
     node: uuid.UUID
@@ -54,20 +54,20 @@ class CodeTable:
         self._kind = kind
 
     async def put(self, hash_: bytes, scope: str, *, life_s: float, limit: int, node: uuid.UUID | None = None) -> None:
-        """Add a code for so long from now; beyond the limit of its scope and node the oldest one goes."""
+        """Add a code that expires after `life_s`. If its scope and node have more than `limit`, remove the oldest."""
         params = {"hash": hash_, "kind": self._kind, "scope": scope, "life_s": life_s, "limit": limit, "node": node}
         await self._database.fetch(_PUT, params)
 
     async def use(self, hash_: bytes, scope: str) -> bool:
-        """Use a code up; tells whether it was there, and so neither used nor expired."""
+        """Use up a code. Return whether it was valid: known, not used and not expired."""
         params = {"hash": hash_, "kind": self._kind, "scope": scope, "attempt": uuid.uuid4()}
         return bool(await self._database.fetch(_USE, params))
 
     async def locate(self, hash_: bytes) -> LocatedCode | None:
-        """Tell which node has what a code leads to; None if there is no such code."""
+        """Return the node that has the data for a code, or None if the code is unknown."""
         found = await self._database.fetch(_LOCATE, (hash_, self._kind))
         return LocatedCode(*found[0]) if found else None
 
     async def sweep(self) -> None:
-        """Remove the codes that are long over, of all kinds."""
+        """Remove the codes of all kinds that expired more than a day ago."""
         await self._database.fetch_once(_SWEEP)

@@ -1,8 +1,8 @@
-"""A database: a pool of connections, bounded waits, and errors in words.
+"""A database: a pool of connections, bounded waits, and clear errors.
 
-Each statement is a transaction of its own and uses nothing of a session but the connection for its time, so that a
-pooler such as PgBouncer may stand between, in transaction mode: no statement is prepared, nothing is SET, no advisory
-lock outlives a transaction. The password is known to libpq alone.
+Each statement is a separate transaction and needs no state of its connection. So a pooler such as PgBouncer can be used
+in transaction mode: no statement is prepared, nothing is SET, and no advisory lock outlives a transaction. Only libpq
+knows the password.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from psycopg import AsyncConnection, DataError, Error, InterfaceError, Operation
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
-from dragoman.store.postgresql.errors import BadStoreAddress, DatabaseRefused, DatabaseUnavailable
+from dragoman.store.postgresql.errors import DatabaseRefusedError, DatabaseUnavailableError, InvalidStoreAddressError
 
 Row: TypeAlias = tuple[Any, ...]
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -24,13 +24,13 @@ Connection: TypeAlias = AsyncConnection[Row]
 SCHEMES = ("postgresql://", "postgres://")
 
 MAX_CONNECTIONS = 8
-"""Commits at the same time: a database makes one write to its disk for all that wait together."""
+"""The number of concurrent commits. A database makes one write to its disk for all commits that wait at that time."""
 
 ATTEMPT_S = 5.0
-"""For one statement, the connection included: a database that needs longer is as good as away."""
+"""The limit for one statement, including the connection. A slower database counts as unavailable."""
 
 PATIENCE_S = 10.0
-"""For a request of a person, over all its attempts: a restart or a failover of the database takes some seconds."""
+"""The limit for all attempts of a user's request. A restart or a failover of the database takes some seconds."""
 
 _FIRST_PAUSE_S = 0.05
 _MAX_PAUSE_S = 1.0
@@ -42,10 +42,10 @@ _DEFAULTS = {
     "keepalives_interval": "3",
     "keepalives_count": "3",
 }
-"""In place of those of libpq, which waits for minutes; the address counts before these."""
+"""Replaces the defaults of libpq, which waits for minutes. Settings in the address have precedence."""
 
 _SEVERAL_HOSTS = {"target_session_attrs": "read-write"}
-"""Of several hosts the one that takes writes is used: after a failover it is another one."""
+"""If there are several hosts, the writable one is used. A failover changes which one that is."""
 
 _PASSING = (
     OperationalError,
@@ -56,26 +56,26 @@ _PASSING = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
 )
-"""Errors after which the same may succeed: restarts, failovers, full disks, too many connections."""
+"""Errors after which a repeated attempt may succeed: restarts, failovers, full disks, too many connections."""
 
 _ADVICE: tuple[tuple[type[Error], str], ...] = (
     (errors.DiskFull, "free some space on its disk"),
     (
         errors.ReadOnlySqlTransaction,
-        "name its primary, or all hosts (postgresql://USER@HOST1,HOST2/NAME): the one that takes writes is used",
+        "use its primary, or all hosts (postgresql://USER@HOST1,HOST2/NAME): the writable one is used",
     ),
-    (errors.TooManyConnections, "raise its max_connections, or put PgBouncer before it"),
+    (errors.TooManyConnections, "raise its max_connections, or put PgBouncer in front of it"),
 )
 
 
-_NO_TEXT = "give sessions ids without NUL characters"
+_NO_TEXT = "use session ids without NUL characters"
 
 
 class Database:
     """One database, for any number of tasks at once."""
 
     def __init__(self, address: str, *, max_connections: int = MAX_CONNECTIONS) -> None:
-        """Raises BadStoreAddress; nothing is connected before the first statement."""
+        """Raises InvalidStoreAddressError. The first statement connects."""
         self.name, self._address = _read_address(address)
         """`name` is the address without the password, for messages."""
         self._idle: list[Connection] = []
@@ -83,42 +83,45 @@ class Database:
         self._is_closed = False
 
     async def fetch(self, query: LiteralString, params: Params = (), *, patience_s: float = PATIENCE_S) -> list[Row]:
-        """Run one statement and return its rows, again and again while the database is away.
+        """Run one statement and return its rows. Retry it while the database is unavailable.
 
-        The statement must do no harm when it is done twice. Raises DatabaseUnavailable, DatabaseRefused.
+        The statement must be safe to repeat. Raises DatabaseUnavailableError, DatabaseRefusedError.
         """
         deadline = time.monotonic() + patience_s
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 return await self.fetch_once(query, params)
-            except DatabaseUnavailable:
+            except DatabaseUnavailableError:
                 if time.monotonic() + pause_s > deadline:
                     raise
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
     async def fetch_once(self, query: LiteralString, params: Params = ()) -> list[Row]:
-        """Run one statement and return its rows; raises DatabaseUnavailable, DatabaseRefused."""
+        """Run one statement and return its rows. Raises DatabaseUnavailableError, DatabaseRefusedError."""
         async with self._explained(), asyncio.timeout(ATTEMPT_S), self._connection() as connection:
             cursor = await connection.execute(query, params, binary=True)
             return await cursor.fetchall() if cursor.description is not None else []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
-        """Run several statements, all or none; raises DatabaseUnavailable, DatabaseRefused, and the body's own."""
+        """Run the statements of the body in one transaction.
+
+        Raises DatabaseUnavailableError, DatabaseRefusedError, and any OSError of the body.
+        """
         failure: OSError | None = None
         async with self._explained(), self._connection() as connection, connection.transaction():
             try:
                 yield connection
-            except OSError as error:  # such as one of a disk that the body reads: psycopg has errors of its own
+            except OSError as error:  # an error of the body, for example of its disk. psycopg raises other errors.
                 failure = error
                 raise Rollback from error
         if failure is not None:
             raise failure
 
     async def connect(self) -> Connection:
-        """Make a connection of one's own, beside the pool; raises as psycopg does."""
+        """Return a new connection that is not part of the pool. Raises the errors of psycopg."""
         return await AsyncConnection.connect(self._address, autocommit=True, prepare_threshold=None)
 
     async def close(self) -> None:
@@ -130,13 +133,13 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Connection]:
-        """Borrow a connection; one that met an error is not used again."""
+        """Borrow a connection from the pool. After an error it is closed instead of used again."""
         async with self._free:
             connection = self._idle.pop() if self._idle else await self.connect()
             try:
                 yield connection
             except BaseException as error:
-                # After a failover the old primary may still answer, and takes no writes.
+                # After a failover the old primary may still answer, but it rejects writes.
                 if isinstance(error, _PASSING) or connection.info.transaction_status != TransactionStatus.IDLE:
                     await connection.close()
                 raise
@@ -152,26 +155,26 @@ class Database:
         try:
             yield
         except _PASSING as error:
-            advice = next((words for kind, words in _ADVICE if isinstance(error, kind)), "")
-            raise DatabaseUnavailable(self.name, _words(error), advice) from error
+            advice = next((advice for kind, advice in _ADVICE if isinstance(error, kind)), "")
+            raise DatabaseUnavailableError(self.name, _describe(error), advice) from error
         except DataError as error:
-            raise DatabaseRefused(self.name, _words(error), _NO_TEXT) from error
+            raise DatabaseRefusedError(self.name, _describe(error), _NO_TEXT) from error
         except Error as error:
-            raise DatabaseRefused(self.name, _words(error)) from error
+            raise DatabaseRefusedError(self.name, _describe(error)) from error
 
 
 def check_address(address: str) -> None:
-    """Raise BadStoreAddress for a text that is no address of a database."""
+    """Raise InvalidStoreAddressError for a text that is not the address of a database."""
     _read_address(address)
 
 
 def _read_address(address: str) -> tuple[str, str]:
-    """Return an address without its password, for people, and with our defaults, for libpq."""
+    """Return the database's name for messages, without the password, and the address with our defaults for libpq."""
     problem = "it does not begin with postgresql://"
     if address.startswith(SCHEMES):
         try:
             given = conninfo_to_dict(address)
-        except Error:  # its words may have the password in them
+        except Error:  # its message can contain the password
             problem = "libpq cannot read it"
         else:
             host, port = given.get("host") or "localhost", given.get("port")
@@ -179,13 +182,13 @@ def _read_address(address: str) -> tuple[str, str]:
             settings = {name: value for name, value in defaults.items() if name not in given}
             place = f"{host}:{port}" if port else f"{host}"
             return f"{given.get('dbname') or given.get('user') or ''} at {place}", make_conninfo(address, **settings)
-    raise BadStoreAddress(
-        f"that address of a store cannot be read: {problem}; expected one such as "
+    raise InvalidStoreAddressError(
+        f"the store address is not valid: {problem}; expected one such as "
         "postgresql://USER@HOST/DATABASE, with the password in PGPASSWORD or ~/.pgpass"
     )
 
 
-def _words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {ATTEMPT_S:g} s"
     text = error.diag.message_primary if isinstance(error, Error) else None

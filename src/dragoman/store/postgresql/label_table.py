@@ -1,4 +1,4 @@
-"""Labels of sessions, by the id of the session: small JSON texts that bridges share."""
+"""The labels of sessions: small JSON texts that bridges share, by session id."""
 
 from collections.abc import Iterable
 from typing import LiteralString
@@ -29,13 +29,13 @@ class LabelTable:
         return dict(await self._database.fetch(_READ, (self._scope,)))
 
     async def get(self, session_ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the labels of those of the sessions that have one."""
+        """Return the labels of the sessions, without sessions that have none."""
         return dict(await self._database.fetch(_GET, (self._scope, list(session_ids))))
 
     async def replace(self, session_id: str, before: bytes | None, label: bytes | None) -> bool:
-        """Put a label in the place of another one, where None is none; tells whether that one was still there.
+        """Replace the label `before` with `label`, and return whether `before` was still there. None means no label.
 
-        After an answer that was lost it tells that it was not, though the label is written.
+        If the answer of the first attempt is lost, the return value is False although the label was written.
         """
         if before is None:
             done = await self._database.fetch(_ADD, (self._scope, session_id, label))

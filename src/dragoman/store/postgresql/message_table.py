@@ -1,12 +1,12 @@
-"""Messages between the nodes that share a database: each is taken once, in the order in which its sender sent them.
+"""Messages between the nodes that share a database. Each is received once, in the order in which it was sent.
 
-A sender numbers its messages for each receiver and has one INSERT for a receiver under way at a time, so that they
-appear in order. An INSERT whose answer was lost is sent again and adds nothing. A receiver remembers the last number of
-each sender that it took, until the sender has left for good, and then removes the rows. The rows of a node that is gone
-are removed by the others. Their bodies are encrypted for the receiver (`message_cipher`).
+A sender numbers its messages per receiver. It runs one INSERT per receiver at a time, so rows appear in order. An
+INSERT whose answer was lost is repeated and adds nothing. A receiver remembers the last number that it received from
+each sender, until that sender has left for good, and removes the rows up to it. The rows for a node that is gone are
+removed by the other nodes. Bodies are encrypted for the receiver (`message_cipher`).
 
-Each node listens on a channel of its own. The connection for that is not one of the pool, because a pooler gives a
-connection away between transactions. Without it nodes look for themselves, a little later.
+Each node listens on its channel. The connection for that does not belong to the pool, because a pooler uses a
+connection for others between transactions. Without this connection, nodes poll and see messages a little later.
 """
 
 import uuid
@@ -20,7 +20,7 @@ from dragoman.store.postgresql.database import Connection, Database
 from dragoman.store.postgresql.message_cipher import NodeKey
 
 MAX_ROWS = 500
-"""Messages that are read at a time."""
+"""The most messages that are read at a time."""
 
 _SEND: LiteralString = """
 WITH sent AS (
@@ -50,12 +50,12 @@ _WAKE: LiteralString = """
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, '') FROM unnest(%s::text[]) AS channel
 """
 SHARES_CHANGED = "shares"
-"""The payload of a wake after which shares are read again; all others have none."""
+"""The payload of a notification after which shares are read again. Other notifications have no payload."""
 
 WAKE_FOR_SHARES: LiteralString = f"""(
     SELECT count(pg_notify('dragoman_' || replace(n.id::text, '-', ''), '{SHARES_CHANGED}')) FROM dragoman_node n
     WHERE n.beat + n.lease > clock_timestamp() AND n.agents <> '{{}}')"""
-"""A column that wakes all bridges when the statement around it is committed."""
+"""A column that notifies all bridges when its statement is committed."""
 
 _SWEEP: LiteralString = """
 DELETE FROM dragoman_message m WHERE receiver <> %(me)s AND NOT EXISTS (
@@ -63,15 +63,15 @@ DELETE FROM dragoman_message m WHERE receiver <> %(me)s AND NOT EXISTS (
 """
 
 
-class ReceiverGone(DragomanError):
-    """A node that is sent a message has left for good."""
+class ReceiverGoneError(DragomanError):
+    """The receiver of a message has left for good."""
 
     def __init__(self, node: uuid.UUID) -> None:
         super().__init__(f"node {node} has left; ask again")
 
 
 class NodeMessage(msgspec.Struct, frozen=True):
-    """A message of another node."""
+    """A message from another node."""
 
     sender: uuid.UUID
     number: int
@@ -79,7 +79,7 @@ class NodeMessage(msgspec.Struct, frozen=True):
 
 
 class SessionTip(msgspec.Struct, frozen=True):
-    """The end of a session, and the node that owns it if that one lives."""
+    """The last line of a session, and its owner if that node is alive."""
 
     last: int
     owner: uuid.UUID | None
@@ -95,9 +95,9 @@ class MessageTable:
         self._public_keys: dict[uuid.UUID, bytes] = {}
 
     async def send(self, receiver: uuid.UUID, first: int, bodies: Sequence[bytes]) -> None:
-        """Send messages, numbered from `first`, and wake their receiver; does no harm when it is done twice.
+        """Send messages, numbered from `first`, and notify their receiver. Repeating the call is safe.
 
-        Raises ReceiverGone.
+        Raises ReceiverGoneError.
         """
         public = await self._public_key(receiver)
         numbers = list(range(first, first + len(bodies)))
@@ -114,7 +114,7 @@ class MessageTable:
         await self.database.fetch_once(_SEND, params)
 
     async def look(self, taken: dict[uuid.UUID, int]) -> list[NodeMessage]:
-        """Remove messages that were taken, given the last number of each sender, and return the next ones."""
+        """Remove the messages up to the last number of each sender in `taken`, and return the next messages."""
         params = {
             "me": self._node,
             "senders": list(taken),
@@ -124,22 +124,22 @@ class MessageTable:
         return [NodeMessage(*row) for row in await self.database.fetch_once(_LOOK, params)]
 
     def decrypt(self, message: NodeMessage) -> bytes:
-        """Return what a message says; raises UnreadableMessage."""
+        """Return the plain text of a message. Raises UnreadableMessageError."""
         return self._key.decrypt(message.encrypted, _context(message.sender, self._node, message.number))
 
     async def tips(self, keys: Sequence[int]) -> dict[int, SessionTip]:
-        """Return the ends and the owners of sessions; one that is no more is left out."""
+        """Return the last lines and the owners of sessions. Deleted sessions are left out."""
         rows = await self.database.fetch_once(_ENDS, (list(keys),))
         return {key: SessionTip(last, owner) for key, last, owner in rows}
 
     async def nodes(self) -> dict[uuid.UUID, list[str] | None]:
-        """Return the bridges, each with the names of its agents; None for one that is gone and may come back."""
+        """Return the bridges, each with the names of its agents, or None if the bridge is silent but may come back."""
         rows = await self.database.fetch_once(_NODES)
         self._public_keys = {node: key for node, _, key in rows if key is not None}
         return {node: agents for node, agents, _ in rows}
 
     async def wake(self, nodes: Sequence[uuid.UUID]) -> None:
-        """Have nodes look for messages and for ends of sessions."""
+        """Notify nodes to look for messages and for new lines of sessions."""
         await self.database.fetch_once(_WAKE, ([channel_of(node) for node in nodes],))
 
     async def sweep(self) -> None:
@@ -147,7 +147,7 @@ class MessageTable:
         await self.database.fetch_once(_SWEEP, {"me": self._node})
 
     async def listen(self) -> Connection:
-        """Make a connection that is told when to look; raises as psycopg does."""
+        """Return a connection that receives the notifications for this node. Raises the errors of psycopg."""
         connection = await self.database.connect()
         try:
             await connection.execute(f'LISTEN "{channel_of(self._node)}"'.encode())
@@ -160,16 +160,16 @@ class MessageTable:
         if node not in self._public_keys:
             rows = await self.database.fetch_once(_KEY, (node,))
             if not rows:
-                raise ReceiverGone(node)
+                raise ReceiverGoneError(node)
             self._public_keys[node] = rows[0][0]
         return self._public_keys[node]
 
 
 def _context(sender: uuid.UUID, receiver: uuid.UUID, number: int) -> bytes:
-    """Name the place of a message in the table."""
+    """Return the place of a message in the table, which its encryption is bound to."""
     return sender.bytes + receiver.bytes + number.to_bytes(8)
 
 
 def channel_of(node: uuid.UUID) -> str:
-    """Name the channel of a node."""
+    """Return the name of a node's channel."""
     return f"dragoman_{node.hex}"

@@ -1,11 +1,11 @@
-"""Retention in a database: logs and journals alike, in small transactions, by one node at a time.
+"""Applies the retention policy to the logs and journals in a database, in small transactions, on one node at a time.
 
-A batch locks the ends of its sessions, looks at their owners again, and only then deletes: a node that wants to take
-one of them at that moment waits, and finds it gone. No lock outlives a batch. What one id names in several scopes, a
-log and its journal, is one conversation: it stays as long as any part of it is open.
+A batch locks the ends of its sessions, checks their owners again, and only then deletes. A node that tries to acquire
+one of them at that moment waits and finds it deleted. No lock outlives a batch. A log and a journal with the same id
+are one conversation. It is kept while any part of it is open.
 
-The setting of the nodes is followed by one of them at a time: it has claimed a row, and claims it again with each
-batch. Another one may claim it when that was an hour ago.
+One node at a time applies the policy of the setting. It claims a row, and claims it again before each batch. Another
+node may claim the row an hour after the last claim.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from dragoman.store.retention import EXAMPLES, ExpiredSession, PruneResult, Rete
 
 BATCH_SESSIONS = 50
 BATCH_BYTES = 32_000_000
-"""Deleted at a time: so much takes a part of a second, and others wait no longer."""
+"""The most bytes that are deleted at a time. This takes less than a second, so others do not wait longer."""
 
 _BATCH_S = 60.0
 _CHECK_S = 600.0
-"""Between two looks of a node whether it is due."""
+"""The time between two attempts of a node to claim the row."""
 
 _NOW_MS: LiteralString = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _OWNER_LIVES: LiteralString = "n.beat + n.lease > clock_timestamp()"
@@ -40,7 +40,7 @@ _OLD: LiteralString = f"s.updated <= {_NOW_MS} - %(delete_ms)s"
 _UNARCHIVED: LiteralString = (
     f"s.scope NOT LIKE 'journal:%%' AND s.prompted AND NOT s.archived AND s.updated <= {_NOW_MS} - %(archive_ms)s"
 )
-"""Of logs: a bridge asks the agent which of its sessions are archived."""
+"""The condition is for logs only, because a bridge asks the agent which sessions are archived."""
 
 _TOO_LARGE: LiteralString = """s.key IN (
     SELECT key FROM (
@@ -73,7 +73,7 @@ _log = logging.getLogger("dragoman.store")
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """One rule of a policy: which sessions are due, and what is done to them."""
+    """One rule of a policy: the condition for sessions, and whether they are archived or deleted."""
 
     condition: LiteralString
     params: dict[str, int]
@@ -96,11 +96,11 @@ async def prune(
     policy: RetentionPolicy,
     *,
     is_dry: bool = False,
-    goes_on: Callable[[], Awaitable[bool]] | None = None,
+    may_continue: Callable[[], Awaitable[bool]] | None = None,
 ) -> PruneResult:
-    """Follow a policy, or tell what it would do; `goes_on` is asked before each batch.
+    """Apply a policy, or with `is_dry` only count what it would do. `may_continue` is called before each batch.
 
-    Raises SchemaMismatch, DatabaseUnavailable, DatabaseRefused.
+    Raises SchemaMismatchError, DatabaseUnavailableError, DatabaseRefusedError.
     """
     await schema.check(database)
     result = PruneResult()
@@ -111,7 +111,7 @@ async def prune(
         if is_dry:
             await _count(database, rule, result)
             continue
-        while goes_on is None or await goes_on():
+        while may_continue is None or await may_continue():
             due = await _find(database, rule, BATCH_SESSIONS)
             if not due or not await _apply(database, rule, due, result):
                 break
@@ -119,7 +119,7 @@ async def prune(
 
 
 def _rules(policy: RetentionPolicy) -> list[_Rule]:
-    """Make the rules of a policy; a session that is due for several counts for the first."""
+    """Return the rules of a policy. A session that matches several rules counts for the first."""
     rules: list[_Rule] = []
     params: dict[str, int] = {}
     earlier: LiteralString = ""
@@ -152,7 +152,7 @@ async def _count(database: Database, rule: _Rule, result: PruneResult) -> None:
 
 
 async def _find(database: Database, rule: _Rule, limit: int) -> list[_Due]:
-    """Find sessions that are due and that nobody has open, oldest first."""
+    """Return sessions that are due and not open, oldest first."""
     query: LiteralString = (
         f"SELECT s.key, s.scope, s.id, s.title, s.updated, e.bytes {_FROM} {rule.condition} AND NOT {_IS_OPEN} "
         "ORDER BY s.updated, s.key LIMIT %(limit)s"
@@ -161,7 +161,10 @@ async def _find(database: Database, rule: _Rule, limit: int) -> list[_Due]:
 
 
 async def _apply(database: Database, rule: _Rule, due: list[_Due], result: PruneResult) -> int:
-    """Archive or delete those of a batch that are still as they were found; returns how many."""
+    """Archive or delete the first sessions that are due, and return how many.
+
+    A session that has changed since it was found, or was opened, is left alone.
+    """
     batch, size = list[_Due](), 0
     for session in due:
         if batch and size + session.size > BATCH_BYTES:
@@ -169,6 +172,7 @@ async def _apply(database: Database, rule: _Rule, due: list[_Due], result: Prune
         batch.append(session)
         size += session.size
     async with database.transaction() as transaction, asyncio.timeout(_BATCH_S):
+        # The locks keep other nodes from acquiring these sessions until the commit.
         locked = await (await transaction.execute(_LOCK, ([session.id for session in batch],))).fetchall()
         taken = {session_id for session_id, is_taken in locked if is_taken}
         params = {
@@ -187,7 +191,7 @@ async def _apply(database: Database, rule: _Rule, due: list[_Due], result: Prune
 
 
 class Pruner:
-    """Follows the policy of a node while it runs; without one it does nothing."""
+    """Applies the policy of a node at regular intervals. Without a policy it does nothing."""
 
     def __init__(self, database: Database, node: uuid.UUID, policy: RetentionPolicy | None) -> None:
         self._database = database
@@ -196,12 +200,12 @@ class Pruner:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, unless it has."""
+        """Start the task, unless it was started or there is no policy."""
         if self._task is None and self._policy is not None:
             self._task = asyncio.create_task(self._run(self._policy))
 
     async def stop(self) -> None:
-        """End; a batch that is under way is not done."""
+        """Stop the task. A batch that is in progress is rolled back."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -211,7 +215,7 @@ class Pruner:
         while True:
             try:
                 if await self._claim():
-                    done = await prune(self._database, policy, goes_on=self._claim)
+                    done = await prune(self._database, policy, may_continue=self._claim)
                     if done.archived or done.deleted:
                         _log.info("old sessions: %d archived, %d deleted", done.archived, done.deleted)
             except DragomanError as error:
@@ -219,5 +223,5 @@ class Pruner:
             await asyncio.sleep(_CHECK_S)
 
     async def _claim(self) -> bool:
-        """Tell whether it is this node that follows the policy."""
+        """Claim the task, and return whether this node has it."""
         return bool(await self._database.fetch(_CLAIM, {"node": self._node}))

@@ -1,29 +1,29 @@
-"""The tables in PostgreSQL, and how they are made and upgraded.
+"""The tables in PostgreSQL, and how they are created and upgraded.
 
     dragoman_schema    the version of these tables
     dragoman_node      the processes that use them, each with its heartbeat
     dragoman_session   the header of each session, and the facts that lists show
     dragoman_end       the owner of each session, its fence, the end of its blocks, and their size
     dragoman_block     the blocks, as they are in files (see `store.block`)
-    dragoman_approval  the decisions of people that hold for good, by project
+    dragoman_approval  the permanent decisions of users, per project
     dragoman_task      work that one node does for all, with the node that claimed it last
-    dragoman_label     what people said of sessions through a bridge: titles, archives, parents
+    dragoman_label     titles, archiving and parents of sessions that were set through a bridge
     dragoman_message   messages between the bridges that share the database
-    dragoman_share     what other people may read through these bridges, and until when
-    dragoman_code      codes that a browser brings to any of them, each good for one thing, as hashes
+    dragoman_share     sessions and agents that were shared with other people, and until when
+    dragoman_code      the hashes of one-time codes that a browser sends to any bridge
 
-A session belongs to a scope: logs and journals of each agent are apart. The end of a session is a table of its own,
-narrow and without further indexes, because it changes with every commit: PostgreSQL then writes the new version of the
-row beside the old one. Blocks go with the end of their session, by a trigger: a foreign key would lock the row of the
-session for each block, an eighth of the time of a write. No block can come behind the deletion, because each is written
-with a change of the end, which waits for it.
+A session belongs to a scope, which separates logs from journals and agents from each other. The end of a session has
+its own narrow table without further indexes, because it changes with every commit. PostgreSQL can then write the new
+version of a row into the page of the old version. A trigger deletes blocks with the end of their session. A foreign key
+would lock the row of the session for each block, which is an eighth of the time of a write. No block can be added after
+the deletion, because adding one changes the end, and that change waits for the deletion.
 
-A version is never changed once it was released: the next one goes behind it.
+Change `_VERSION_1` until 0.1.0 is released. After that, append a migration for each change.
 """
 
 from typing import TYPE_CHECKING, LiteralString
 
-from dragoman.store.postgresql.errors import DatabaseRefused, SchemaMismatch
+from dragoman.store.postgresql.errors import DatabaseRefusedError, SchemaMismatchError
 
 if TYPE_CHECKING:
     from dragoman.store.postgresql.database import Database
@@ -35,7 +35,9 @@ CREATE TABLE dragoman_node (
     pid integer NOT NULL,
     lease interval NOT NULL,
     started timestamptz NOT NULL DEFAULT clock_timestamp(),
-    beat timestamptz NOT NULL DEFAULT clock_timestamp()
+    beat timestamptz NOT NULL DEFAULT clock_timestamp(),
+    agents text[] NOT NULL DEFAULT '{}',
+    key bytea
 );
 CREATE TABLE dragoman_session (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -48,34 +50,34 @@ CREATE TABLE dragoman_session (
     prompted boolean NOT NULL DEFAULT false,
     archived boolean NOT NULL DEFAULT false,
     updated bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+    shown bytea,
     UNIQUE (scope, id)
 );
 CREATE INDEX dragoman_session_by_time ON dragoman_session (scope, updated DESC, id DESC) WHERE prompted;
 CREATE INDEX dragoman_session_by_cwd ON dragoman_session (scope, cwd, updated DESC, id DESC) WHERE prompted;
 CREATE INDEX dragoman_session_unprompted ON dragoman_session (scope, updated) WHERE NOT prompted;
+CREATE INDEX dragoman_session_by_age ON dragoman_session (updated, key);
+CREATE INDEX dragoman_session_by_id ON dragoman_session (id);
 CREATE TABLE dragoman_end (
     session bigint PRIMARY KEY REFERENCES dragoman_session ON DELETE CASCADE,
     owner uuid,
     fence bigint NOT NULL DEFAULT 0,
     last bigint NOT NULL DEFAULT 0,
-    checksum bigint NOT NULL
+    checksum bigint NOT NULL,
+    bytes bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE TABLE dragoman_block (
-    session bigint NOT NULL REFERENCES dragoman_session ON DELETE CASCADE,
+    session bigint NOT NULL,
     first bigint NOT NULL,
     last bigint NOT NULL,
     data bytea NOT NULL,
     PRIMARY KEY (session, first)
 );
 ALTER TABLE dragoman_block ALTER COLUMN data SET STORAGE EXTERNAL;
-"""
-
-_VERSION_2: LiteralString = """
-ALTER TABLE dragoman_end ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
-UPDATE dragoman_end e SET bytes = coalesce((SELECT sum(length(data)) FROM dragoman_block b
-    WHERE b.session = e.session), 0);
-CREATE INDEX dragoman_session_by_age ON dragoman_session (updated, key);
-CREATE INDEX dragoman_session_by_id ON dragoman_session (id);
+CREATE FUNCTION dragoman_delete_blocks() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN DELETE FROM dragoman_block WHERE session = OLD.session; RETURN NULL; END$$;
+CREATE TRIGGER dragoman_end_deleted AFTER DELETE ON dragoman_end
+    FOR EACH ROW EXECUTE FUNCTION dragoman_delete_blocks();
 CREATE TABLE dragoman_task (
     name text PRIMARY KEY,
     node uuid NOT NULL,
@@ -89,11 +91,6 @@ CREATE TABLE dragoman_approval (
     decided timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (scope, cwd, action)
 );
-"""
-
-_VERSION_3: LiteralString = """
-ALTER TABLE dragoman_node ADD COLUMN agents text[] NOT NULL DEFAULT '{}';
-ALTER TABLE dragoman_session ADD COLUMN shown bytea;
 CREATE TABLE dragoman_label (
     scope text NOT NULL,
     id text NOT NULL,
@@ -107,10 +104,6 @@ CREATE TABLE dragoman_message (
     body bytea NOT NULL,
     PRIMARY KEY (receiver, sender, number)
 );
-"""
-
-_VERSION_4: LiteralString = """
-ALTER TABLE dragoman_node ADD COLUMN key bytea;
 CREATE TABLE dragoman_share (
     realm text NOT NULL,
     id text NOT NULL,
@@ -133,14 +126,9 @@ CREATE TABLE dragoman_code (
     used uuid
 );
 CREATE INDEX dragoman_code_by_scope ON dragoman_code (kind, scope, created);
-ALTER TABLE dragoman_block DROP CONSTRAINT dragoman_block_session_fkey;
-CREATE FUNCTION dragoman_delete_blocks() RETURNS trigger LANGUAGE plpgsql AS
-    $$BEGIN DELETE FROM dragoman_block WHERE session = OLD.session; RETURN NULL; END$$;
-CREATE TRIGGER dragoman_end_deleted AFTER DELETE ON dragoman_end
-    FOR EACH ROW EXECUTE FUNCTION dragoman_delete_blocks();
 """
 
-_MIGRATIONS: tuple[LiteralString, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+_MIGRATIONS: tuple[LiteralString, ...] = (_VERSION_1,)
 
 VERSION = len(_MIGRATIONS)
 """The version that this program reads and writes."""
@@ -151,7 +139,10 @@ _FIND_VERSION = "SELECT coalesce(max(version), 0) FROM dragoman_schema"
 
 
 async def read_version(database: "Database") -> int:
-    """Return the version of the tables; 0 when there are none. Raises DatabaseUnavailable, DatabaseRefused."""
+    """Return the version of the tables, or 0 if there are none.
+
+    Raises DatabaseUnavailableError, DatabaseRefusedError.
+    """
     ((is_there,),) = await database.fetch(_FIND_TABLE)
     if not is_there:
         return 0
@@ -160,20 +151,23 @@ async def read_version(database: "Database") -> int:
 
 
 async def check(database: "Database") -> None:
-    """See that the tables are those that this program knows; raises SchemaMismatch."""
+    """Check that the tables have the version that this program uses. Raises SchemaMismatchError."""
     version = await read_version(database)
     if version != VERSION:
-        raise SchemaMismatch(database.name, version, VERSION)
+        raise SchemaMismatchError(database.name, version, VERSION)
 
 
 async def migrate(database: "Database") -> tuple[int, int]:
-    """Make the tables, or bring them to this version, all or nothing; returns the version before and after.
+    """Create the tables or upgrade them to this version, in one transaction. Return the version before and after.
 
-    Several programs may do so at once: one does it, the others wait for it. Raises SchemaMismatch for newer tables.
+    Several programs can call this at the same time: one does the work, and the others wait for it. Raises
+    SchemaMismatchError for newer tables.
     """
     ((encoding,),) = await database.fetch("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
-        raise DatabaseRefused(database.name, f"its encoding is {encoding}, and has to be UTF8: make another database")
+        raise DatabaseRefusedError(
+            database.name, f"its encoding is {encoding}, but must be UTF8; create another database"
+        )
     async with database.transaction() as transaction:
         await transaction.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         await transaction.execute(
@@ -183,7 +177,7 @@ async def migrate(database: "Database") -> tuple[int, int]:
         cursor = await transaction.execute(_FIND_VERSION)
         ((before,),) = await cursor.fetchall()
         if before > VERSION:
-            raise SchemaMismatch(database.name, before, VERSION)
+            raise SchemaMismatchError(database.name, before, VERSION)
         for number, step in enumerate(_MIGRATIONS[before:], before + 1):
             await transaction.execute(step)
             await transaction.execute("INSERT INTO dragoman_schema (version) VALUES (%s)", (number,))

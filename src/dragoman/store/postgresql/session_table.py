@@ -1,10 +1,10 @@
-"""The sessions in a database: who owns each, its blocks, and the facts that lists show.
+"""The sessions in a database: their owners, their blocks, and the facts that lists show.
 
-Whoever writes owns the session: taking it is one conditional UPDATE that raises its fence, and every write names the
-fence and the end that it goes on from. A write whose fence is old, because another node took the session meanwhile,
-changes nothing. A write that was committed although its answer was lost is known by the end that it left.
+Only the owner of a session writes to it. One conditional UPDATE acquires the session and raises its fence. Every write
+names the fence and the end that it follows. If another node has acquired the session, the fence is old and the write
+changes nothing. If a write was committed but its answer was lost, it is recognised by the end that it left.
 
-Blocks are sent in binary (`%b`): a list of them would else be written as text, each byte as two digits, which takes
+Blocks are sent in binary (`%b`). Otherwise a list of blocks would be sent as text with two digits per byte, which takes
 longer than everything else that a node does with them.
 """
 
@@ -15,20 +15,21 @@ from typing import LiteralString
 
 import msgspec
 
-from dragoman.errors import SessionBusy, SessionUnknown, SessionUnreadable
+from dragoman.errors import SessionBusyError, SessionNotFoundError, SessionUnreadableError
 from dragoman.store.block import Block, Header, find_blocks, read_seal
+from dragoman.store.history import ListedFacts
 from dragoman.store.naming import normalise
 from dragoman.store.postgresql.database import Database
-from dragoman.store.postgresql.errors import DatabaseRefused, Fenced
+from dragoman.store.postgresql.errors import DatabaseRefusedError, FencedError
 from dragoman.store.store import ArchiveFilter
 
 READ_BYTES = 1 << 21
-"""Bytes that are read at a time."""
+"""The most bytes that are read at a time."""
 
 _READ_ROWS = 2000
 
 _FRESH = 0.6
-"""Part of a lease that is left to a node whose heartbeat is not overdue: it beats five times within one."""
+"""A node has at least this part of its lease left while its heartbeat is not overdue. It sends five per lease."""
 
 _OWNER_LIVES: LiteralString = """EXISTS (
     SELECT FROM dragoman_node n WHERE n.id = e.owner AND n.beat + n.lease > clock_timestamp())"""
@@ -40,26 +41,26 @@ WITH made AS (
     ON CONFLICT DO NOTHING RETURNING key)
 INSERT INTO dragoman_end (session, owner, fence, checksum) SELECT key, %s, 1, 0 FROM made RETURNING session
 """
-_TAKE: LiteralString = f"""
+_ACQUIRE: LiteralString = f"""
 UPDATE dragoman_end e SET owner = %s, fence = fence + 1 FROM dragoman_session s
 WHERE s.scope = %s AND s.id = %s AND e.session = s.key AND (owner IS NULL OR owner = %s OR NOT {_OWNER_LIVES})
 RETURNING s.key, e.fence, e.last, e.checksum, s.header, s.updated, s.title, s.messages, s.prompted, s.archived, s.shown
 """
-_GIVE_BACK: LiteralString = "UPDATE dragoman_end SET owner = NULL WHERE session = %s AND fence = %s"
+_RELEASE: LiteralString = "UPDATE dragoman_end SET owner = NULL WHERE session = %s AND fence = %s"
 _OWN_END: LiteralString = """
 WITH owned AS (
     UPDATE dragoman_end SET last = %(last)s, checksum = %(sum)s, bytes = bytes + %(bytes)s
     WHERE session = %(key)s AND fence = %(fence)s AND last = %(before)s AND checksum = %(sum_before)s
     RETURNING session)
 """
-_TELL_FACTS: LiteralString = f""",
-told AS (
+_AND_SET_FACTS: LiteralString = f""",
+listed AS (
     UPDATE dragoman_session s SET title = %(title)s, messages = %(messages)s, prompted = %(prompted)s,
         archived = %(archived)s, shown = %(shown)s,
         updated = coalesce(%(updated)s::bigint, greatest(updated + 1, {_NOW_MS}))
     FROM owned WHERE s.key = owned.session)
 """
-# An update that comes alone makes one block; without arrays it takes a third less of the database.
+# Most updates are one block. Without arrays, writing one takes the database a third less time.
 _INSERT_ONE: LiteralString = """
 INSERT INTO dragoman_block (session, first, last, data)
 SELECT session, %(first)s, %(last)s, %(block)b FROM owned RETURNING first
@@ -84,21 +85,16 @@ SELECT %s, new.* FROM unnest(%b::bigint[], %b::bigint[], %b::bytea[]) AS new
 """
 _SET_END: LiteralString = "UPDATE dragoman_end SET last = %s, checksum = %s, bytes = %s WHERE session = %s"
 _END: LiteralString = "SELECT fence, last, checksum FROM dragoman_end WHERE session = %s"
-_READ: LiteralString = """
-SELECT data FROM (
-    SELECT first, data, sum(length(data)) OVER (ORDER BY first) - length(data) AS before FROM (
-        SELECT first, data FROM dragoman_block WHERE session = %s AND first > %s AND last <= %s
-        ORDER BY first LIMIT %s) AS next_ones) AS sized
-WHERE before < %s ORDER BY first
-"""
 _READ_FROM: LiteralString = """
 SELECT data FROM (
-    SELECT first, data, sum(length(data)) OVER (ORDER BY first) - length(data) AS before FROM (
-        SELECT first, data FROM dragoman_block WHERE session = %(key)s AND first <= %(until)s AND first >= coalesce((
-            SELECT first FROM dragoman_block WHERE session = %(key)s AND first <= %(after)s AND last <= %(after)s
-            ORDER BY first DESC LIMIT 1), 0)
+    SELECT first, data, sum(CASE WHEN last > %(after)s THEN length(data) END) OVER (ORDER BY first) - length(data)
+        AS before FROM (
+        SELECT first, last, data FROM dragoman_block WHERE session = %(key)s AND first <= %(until)s AND first >=
+            coalesce((
+                SELECT first FROM dragoman_block WHERE session = %(key)s AND first <= %(after)s AND last <= %(after)s
+                ORDER BY first DESC LIMIT 1), 0)
         ORDER BY first LIMIT %(rows)s) AS next_ones) AS sized
-WHERE before < %(bytes)s ORDER BY first
+WHERE before IS NULL OR before < %(bytes)s ORDER BY first
 """
 _FIND: LiteralString = "SELECT key, header FROM dragoman_session WHERE scope = %s AND id = %s"
 _FIND_END: LiteralString = """
@@ -157,21 +153,8 @@ _ARCHIVED: dict[ArchiveFilter, bool | None] = {"exclude": False, "only": True, "
 _decode_header = msgspec.json.Decoder(Header).decode
 
 
-class ListedFacts(msgspec.Struct):
-    """The facts about a session that lists show."""
-
-    title: str | None = None
-    message_count: int = 0
-    is_prompted: bool = False
-    is_archived: bool = False
-    shown: bytes | None = None
-    """More facts, which a bridge tells its viewers: JSON."""
-    updated_ms: int | None = None
-    """When the conversation last went on; None is now."""
-
-
 class SessionEnd(msgspec.Struct, frozen=True):
-    """The end of a session's blocks, and all that is needed to go on from there."""
+    """The end of a session's blocks, with everything needed to continue from there."""
 
     last: int
     checksum: int
@@ -187,11 +170,11 @@ class OwnedSession(msgspec.Struct, frozen=True):
     facts: ListedFacts
     scope: str = ""
     updated_ms: int = 0
-    """When its conversation last went on, before it was taken."""
+    """The time of the last change of its conversation before it was acquired."""
 
 
 class SealedBlocks(msgspec.Struct):
-    """Blocks that follow each other, ready to be written."""
+    """Consecutive blocks that are ready to be written."""
 
     firsts: list[int]
     lasts: list[int]
@@ -199,7 +182,7 @@ class SealedBlocks(msgspec.Struct):
     end: SessionEnd
 
     def add(self, first: int, last: int, block: bytes, checksum: int) -> None:
-        """Add the next block, given its seal's sum."""
+        """Add the next block. `checksum` is the sum of its seal."""
         self.firsts.append(first)
         self.lasts.append(last)
         self.blocks.append(block)
@@ -207,7 +190,7 @@ class SealedBlocks(msgspec.Struct):
 
 
 class LocatedSession(msgspec.Struct, frozen=True):
-    """A session, with the node that owns it if that one lives."""
+    """A session, and its owner if that node is alive."""
 
     key: int
     header: Header
@@ -216,18 +199,18 @@ class LocatedSession(msgspec.Struct, frozen=True):
 
 
 class ScannedSession(msgspec.Struct, frozen=True):
-    """A session as a bridge remembers it."""
+    """The entry of a session in a bridge's list."""
 
     header: Header
     title: str | None
     updated_ms: int
     is_prompted: bool
     shown: bytes | None
-    """The facts that its owner told; None if it has none that lives."""
+    """The facts that its owner published. None if no owner is alive."""
 
 
 class ListedSession(msgspec.Struct, frozen=True):
-    """A session as a list shows it."""
+    """The entry of a session in a list."""
 
     header: Header
     title: str | None
@@ -237,12 +220,12 @@ class ListedSession(msgspec.Struct, frozen=True):
 
 
 def _text(text: str | None) -> str | None:
-    """Return a text as a database can keep it, which NUL is no part of; headers and blocks have it as it was."""
+    """Return a text without NUL, which the database cannot store. Headers and blocks have the original text."""
     return None if text is None else text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 async def find_lost(database: Database, sessions: Sequence[OwnedSession]) -> set[int]:
-    """Return the keys of sessions that another node took."""
+    """Return the keys of sessions that another node has acquired."""
     keys, fences = [session.key for session in sessions], [session.fence for session in sessions]
     return {key for (key,) in await database.fetch(_IS_LOST, (keys, fences))}
 
@@ -255,39 +238,39 @@ class SessionTable:
         self.scope = scope
 
     async def create(self, header: Header, node: uuid.UUID) -> OwnedSession | None:
-        """Begin a session and own it; None if there is one of that id."""
+        """Create a session and own it. Return None if its id exists."""
         row = (self.scope, header.id, msgspec.json.encode(header), _text(normalise(header.cwd)), node)
         made = await self.database.fetch(_CREATE, row)
         return OwnedSession(made[0][0], 1, header, SessionEnd(0, 0), ListedFacts(), self.scope) if made else None
 
-    async def take(self, session_id: str, node: uuid.UUID) -> OwnedSession:
-        """Own a session that nobody owns who lives; raises SessionUnknown, SessionBusy.
+    async def acquire(self, session_id: str, node: uuid.UUID) -> OwnedSession:
+        """Own a session that has no living owner. Raises SessionNotFoundError, SessionBusyError.
 
-        An owner whose heartbeat is overdue is waited for: it comes back, or its lease ends.
+        If the heartbeat of its owner is overdue, wait until the owner is back or its lease has ended.
         """
         while True:
-            taken = await self.database.fetch(_TAKE, (node, self.scope, session_id, node))
-            if taken:
-                key, fence, last, checksum, header, updated_ms, *facts = taken[0]
+            acquired = await self.database.fetch(_ACQUIRE, (node, self.scope, session_id, node))
+            if acquired:
+                key, fence, last, checksum, header, updated_ms, *facts = acquired[0]
                 end = SessionEnd(last, checksum)
                 return OwnedSession(
                     key, fence, _decode_header(header), end, ListedFacts(*facts), self.scope, updated_ms
                 )
             if not await self.database.fetch(_FIND, (self.scope, session_id)):
-                raise SessionUnknown(session_id)
+                raise SessionNotFoundError(session_id)
             left_s = await self.refuse_if_busy(session_id)
             await asyncio.sleep(left_s)
 
-    async def give_back(self, session: OwnedSession) -> None:
-        """Let others own it."""
-        await self.database.fetch(_GIVE_BACK, (session.key, session.fence))
+    async def release(self, session: OwnedSession) -> None:
+        """Release a session, so that other nodes can own it."""
+        await self.database.fetch(_RELEASE, (session.key, session.fence))
 
     async def append(
         self, session: OwnedSession, before: SessionEnd, new: SealedBlocks, facts: ListedFacts | None
     ) -> None:
-        """Add blocks behind an end, in one commit, with the facts if they changed; raises Fenced.
+        """Add blocks after the end `before`, and the facts if they changed, in one commit. Raises FencedError.
 
-        Asked again after an answer that was lost, it finds that its blocks are there.
+        If the answer of an attempt was lost, a repeated call finds its blocks and succeeds.
         """
         statement = _OWN_END
         params: dict[str, object] = {
@@ -300,7 +283,7 @@ class SessionTable:
             "bytes": sum(map(len, new.blocks)),
         }
         if facts is not None:
-            statement += _TELL_FACTS
+            statement += _AND_SET_FACTS
             params |= {
                 "title": _text(facts.title),
                 "messages": facts.message_count,
@@ -319,41 +302,32 @@ class SessionTable:
         if not written:
             found = await self.database.fetch_once(_END, (session.key,))
             if found != [(session.fence, new.end.last, new.end.checksum)]:
-                raise Fenced(session.header.id)
+                raise FencedError(session.header.id)
 
     async def set_facts(self, session: OwnedSession, facts: ListedFacts) -> None:
-        """Set what lists show; raises Fenced."""
+        """Set the facts that lists show. Raises FencedError."""
         row = (_text(facts.title), *msgspec.structs.astuple(facts)[1:], session.key, session.fence)
         if not await self.database.fetch_once(_SET_FACTS, row):
-            raise Fenced(session.header.id)
+            raise FencedError(session.header.id)
 
     async def find(self, session_id: str) -> Header | None:
-        """Return the header of a session."""
+        """Return the header of a session, or None."""
         found = await self.database.fetch(_FIND, (self.scope, session_id))
         return _decode_header(found[0][1]) if found else None
 
     async def find_end(self, session_id: str) -> tuple[int, SessionEnd, ListedFacts]:
-        """Return the key of a session, its end and its facts, without owning it; raises SessionUnknown."""
+        """Return the key, the end and the facts of a session without owning it. Raises SessionNotFoundError."""
         found = await self.database.fetch(_FIND_END, (self.scope, session_id))
         if not found:
-            raise SessionUnknown(session_id)
+            raise SessionNotFoundError(session_id)
         key, last, checksum, *facts = found[0]
         return key, SessionEnd(last, checksum), ListedFacts(*facts)
 
-    async def read(self, key: int, after: SessionEnd, until: int) -> tuple[list[Block], SessionEnd]:
-        """Read some blocks behind an end, up to a number; none is the end. Raises SessionUnreadable."""
-        rows = await self.database.fetch(_READ, (key, after.last, until, _READ_ROWS, READ_BYTES))
-        buffer = b"".join([data for (data,) in rows])
-        found, damaged = find_blocks(buffer, after.last + 1, after.checksum)
-        if damaged or found.end != len(buffer):
-            problem = f"the block behind line {after.last} is not as it was written"
-            raise SessionUnreadable(f"the database {self.database.name}", problem)
-        return found.blocks, SessionEnd(found.blocks[-1].last, found.checksum) if found.blocks else after
-
     async def read_from(self, key: int, after: int, until: int) -> list[Block]:
-        """Read some blocks that follow a line, up to the one with a number; none is the end. Raises SessionUnreadable.
+        """Return the next blocks after line `after`, up to line `until`, or an empty list at the end.
 
-        The block before them is read for its sum, with which the next one begins.
+        The block before them is read as well, because the checksum of the next block starts from its sum. Raises
+        SessionUnreadableError.
         """
         params = {"key": key, "after": after, "until": until, "rows": _READ_ROWS, "bytes": READ_BYTES}
         blocks = [data for (data,) in await self.database.fetch(_READ_FROM, params)]
@@ -364,12 +338,12 @@ class SessionTable:
         buffer = b"".join(blocks)
         found, damaged = find_blocks(buffer, last + 1, checksum)
         if damaged or found.end != len(buffer):
-            problem = f"the block behind line {after} is not as it was written"
-            raise SessionUnreadable(f"the database {self.database.name}", problem)
+            problem = f"the block after line {after} is damaged"
+            raise SessionUnreadableError(f"the database {self.database.name}", problem)
         return found.blocks
 
     async def locate(self, session_id: str) -> LocatedSession | None:
-        """Find a session, and the node that owns it."""
+        """Return a session with its owner, or None if it does not exist."""
         found = await self.database.fetch(_LOCATE, (self.scope, session_id))
         if not found:
             return None
@@ -377,22 +351,25 @@ class SessionTable:
         return LocatedSession(key, _decode_header(header), last, owner)
 
     async def scan(self) -> list[ScannedSession]:
-        """Return all sessions."""
+        """Return the entries of all sessions."""
         rows = await self.database.fetch(_SCAN, (self.scope,))
         return [ScannedSession(_decode_header(header), *rest) for header, *rest in rows]
 
     async def replace(self, session: OwnedSession, scope: str, node: uuid.UUID) -> None:
-        """Let a session of this scope take the place of the one that has its id in another; raises SessionBusy."""
+        """Move a session of this scope to another scope, in place of the session with the same id there.
+
+        Raises SessionBusyError.
+        """
         try:
             async with self.database.transaction() as transaction:
                 await transaction.execute(_REMOVE_REPLACED, (scope, session.header.id, session.key, node))
                 await transaction.execute(_RENAME_SCOPE, (scope, session.key))
-        except DatabaseRefused:  # the session that has the id is of a node that lives
+        except DatabaseRefusedError:  # a living node owns the session with that id
             await SessionTable(self.database, scope).refuse_if_busy(session.header.id)
             raise
 
     async def delete(self, session_id: str, node: uuid.UUID) -> bool:
-        """Remove a session, and return whether there was one; raises SessionBusy."""
+        """Delete a session, and return whether it existed. Raises SessionBusyError."""
         if await self.database.fetch(_DELETE, (self.scope, session_id, node)):
             return True
         while (left_s := await self.refuse_if_busy(session_id)) > 0:
@@ -402,26 +379,29 @@ class SessionTable:
         return False
 
     async def refuse_if_busy(self, session_id: str) -> float:
-        """Raise SessionBusy for a session whose owner lives; return the seconds to wait for one that is overdue."""
+        """Raise SessionBusyError if the owner of a session is alive.
+
+        Return the seconds to wait if its heartbeat is overdue, or 0 if there is no owner.
+        """
         owner = await self.database.fetch(_OWNER, (self.scope, session_id))
         if not owner:
             return 0.0
         name, pid, left_s, lease_s = owner[0]
         if left_s > lease_s * _FRESH:
-            raise SessionBusy(session_id, pid, name, left_s)
+            raise SessionBusyError(session_id, pid, name, left_s)
         return min(max(left_s, 0.0) + 0.05, lease_s / 5)
 
     async def sweep(self, kept_s: float) -> None:
-        """Remove sessions that were never prompted and that nobody owns, if they are older than this.
+        """Delete sessions that were never prompted, have no owner, and are older than `kept_s`.
 
-        It is tried once, because lists wait for it, also those of a database that takes no writes.
+        This is tried only once, because lists wait for it, even if the database is read-only.
         """
         await self.database.fetch_once(_SWEEP, (self.scope, int(1000 * kept_s)))
 
     async def page(
         self, cwd: str | None, after: tuple[int, str] | None, limit: int, archived: ArchiveFilter
     ) -> Sequence[ListedSession]:
-        """List prompted sessions, newest first, behind one that was shown."""
+        """Return prompted sessions, newest first, starting after the session `after`."""
         after_ms, after_id = after or (None, None)
         params = {
             "scope": self.scope,
@@ -437,7 +417,7 @@ class SessionTable:
     async def copy(
         self, header: Header, blocks: AsyncIterator[SealedBlocks], facts: ListedFacts, updated_ms: int | None = None
     ) -> bool:
-        """Make a session of blocks, all or nothing, owned by nobody; tells whether its id was free."""
+        """Create a session without an owner from blocks, in one transaction. Return whether its id was free."""
         async with self.database.transaction() as transaction:
             row = (self.scope, header.id, msgspec.json.encode(header), _text(normalise(header.cwd)), None)
             made = await (await transaction.execute(_CREATE, row)).fetchone()

@@ -1,8 +1,8 @@
-"""Shares of the bridges that share a database: what other people may read, and until when, by the database's clock.
+"""The shares of the bridges of one database: which agents or sessions other people may read, and until when.
 
-The code of a share is used up by one conditional UPDATE, which notes the attempt: an attempt whose answer was lost is
-made again under the same id, and succeeds again. A share that is made or withdrawn wakes all bridges with the same
-commit.
+All times are from the clock of the database. The code of a share is used up by one conditional UPDATE, which stores the
+id of the attempt. If the answer is lost, the attempt is repeated with the same id and succeeds again. Adding or
+withdrawing a share notifies all bridges in the same commit.
 """
 
 import uuid
@@ -46,42 +46,45 @@ class ShareRow(msgspec.Struct, frozen=True):
 
     id: str
     created: int
-    """Seconds since 1970, as is `expires`."""
+    """Seconds since 1970, like `expires`."""
     expires: int
     agent: str | None
     session: str | None
     title: str
     code: bytes | None
-    """The hash of the code of its link; None once that was used."""
+    """The hash of the code in its link. None after the code was used."""
 
 
 class ShareTable:
-    """The shares of the bridges of one realm, which are those that have the same token."""
+    """The shares of one realm, which is all bridges with the same token."""
 
     def __init__(self, database: Database, realm: str) -> None:
         self._database = database
         self._realm = realm
 
     async def read(self) -> list[ShareRow]:
-        """Return all shares that are not over."""
+        """Return all shares that have not expired."""
         return [ShareRow(*row) for row in await self._database.fetch_once(_READ, (self._realm,))]
 
     async def make(self, share: ShareRow, life_s: int, limit: int) -> ShareRow | None:
-        """Add a share, for so long from now; None if there are as many as there may be."""
+        """Add a share that expires after `life_s`. Return None if the realm already has `limit` shares."""
         params = {**msgspec.structs.asdict(share), "realm": self._realm, "life_s": life_s, "limit": limit}
         made = await self._database.fetch(_MAKE, params)
         return ShareRow(*made[0][:-1]) if made else None
 
     async def redeem(self, code: bytes, life_s: float) -> ShareRow | None:
-        """Use up the code of a share, which is good for so long; None if it is unknown, used or too old."""
+        """Use up the code of a share, and return the share. Return None if the code is unknown, used or too old.
+
+        A code is valid for `life_s` after the share was created.
+        """
         params = {"realm": self._realm, "code": code, "life_s": life_s, "attempt": uuid.uuid4()}
         found = await self._database.fetch(_REDEEM, params)
         return ShareRow(*found[0]) if found else None
 
     async def withdraw(self, share_id: str) -> bool:
-        """Remove a share; tells whether there was one."""
+        """Remove a share, and return whether it existed."""
         return bool(await self._database.fetch(_WITHDRAW, (self._realm, share_id)))
 
     async def sweep(self) -> None:
-        """Remove the shares that are over, of all realms."""
+        """Remove the expired shares of all realms."""
         await self._database.fetch_once(_SWEEP)

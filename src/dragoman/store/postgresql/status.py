@@ -1,4 +1,4 @@
-"""The state of a database, for people: its nodes, and the sessions of each scope with their owners."""
+"""The status of a database for the user: its nodes, and the sessions of each scope with their owners."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from dragoman.store.postgresql import schema
 from dragoman.store.postgresql.database import Database
 
 OPEN_SESSIONS = 50
-"""Open sessions that are named."""
+"""The number of open sessions that are listed."""
 
 _NODES = """
 SELECT n.name, n.pid, n.beat + n.lease > clock_timestamp(), extract(epoch FROM clock_timestamp() - n.beat)::float,
@@ -28,7 +28,7 @@ WHERE n.beat + n.lease > clock_timestamp() ORDER BY s.updated DESC LIMIT %s
 _SIZE = "SELECT pg_total_relation_size('dragoman_block'), pg_database_size(current_database())"
 
 
-class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+class NodeStatus(msgspec.Struct, frozen=True):
     """A process that uses the database."""
 
     host: str
@@ -39,29 +39,29 @@ class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The time since its last heartbeat."""
     lease_s: float
     sessions: int
-    """Sessions that it owns."""
+    """The number of sessions that it owns."""
     agents: list[str]
     """The agents that it serves to viewers, if it is a bridge."""
     waiting: int
-    """Messages of other nodes that it has not taken yet."""
+    """The number of messages from other nodes that it has not received yet."""
     is_pruning: bool
-    """Whether it is the one that follows the retention policy."""
+    """Whether this node applies the retention policy."""
 
 
-class ScopeStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ScopeStatus(msgspec.Struct, frozen=True):
     """The sessions of one agent."""
 
     scope: str
     sessions: int
     prompted: int
-    """Those that lists show."""
+    """The number of sessions that lists show."""
     owned: int
-    """Those that a process has open."""
+    """The number of sessions that a process has open."""
     size_bytes: int
 
 
-class OpenSession(msgspec.Struct, frozen=True, rename="camel"):
-    """A session with the process that owns it."""
+class OpenSession(msgspec.Struct, frozen=True):
+    """A session and the process that owns it."""
 
     scope: str
     id: str
@@ -69,26 +69,26 @@ class OpenSession(msgspec.Struct, frozen=True, rename="camel"):
     host: str
     pid: int
     written_s: float
-    """The time since lists show a change of it."""
+    """The time since its last change that lists show."""
 
 
-class StoreStatus(msgspec.Struct, frozen=True, rename="camel"):
+class StoreStatus(msgspec.Struct, frozen=True):
     """The state of a database."""
 
     database: str
     version: int
-    """Of its tables."""
+    """The version of its tables."""
     nodes: list[NodeStatus]
     scopes: list[ScopeStatus]
     open: list[OpenSession]
-    """The open sessions that were written to last."""
+    """The open sessions with the newest writes."""
     block_bytes: int
-    """The size of the blocks with their indexes, and with the room that deleted ones have left."""
+    """The size of the blocks, with their indexes and the space that deleted blocks have left."""
     database_bytes: int
 
 
 async def read_status(database: Database) -> StoreStatus:
-    """Read the state of a database; raises SchemaMismatch, DatabaseUnavailable, DatabaseRefused."""
+    """Return the status of a database. Raises SchemaMismatchError, DatabaseUnavailableError, DatabaseRefusedError."""
     await schema.check(database)
     nodes = [NodeStatus(*row) for row in await database.fetch(_NODES)]
     scopes = [ScopeStatus(*row) for row in await database.fetch(_SCOPES)]

@@ -1,28 +1,34 @@
-"""Session logs in PostgreSQL, shared by any number of processes. `schema` has the tables, `log` the way of a line."""
+"""The store of session logs in PostgreSQL, which any number of processes can share.
+
+`schema.py` has the tables, and `history.py` describes how lines are written.
+"""
 
 import asyncio
 import os
 import socket
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeAlias
 
+import msgspec
+
 from dragoman.cancellation import finish
-from dragoman.errors import DragomanError, SessionBusy, SessionUnknown
+from dragoman.errors import DragomanError, SessionBusyError, SessionNotFoundError
 from dragoman.store.block import Block, Header, Rename, cut_before
 from dragoman.store.block_log import reseal
+from dragoman.store.history import History, HistoryState, ListedFacts
 from dragoman.store.naming import check_session_id, is_session_id, normalise
 from dragoman.store.postgresql import schema
 from dragoman.store.postgresql.approval_table import ApprovalTable
 from dragoman.store.postgresql.database import Database
-from dragoman.store.postgresql.errors import LeaseLost, SessionTaken
-from dragoman.store.postgresql.log import DatabaseLog
+from dragoman.store.postgresql.errors import LeaseLostError, SessionExistsError
+from dragoman.store.postgresql.history import DatabaseHistory
 from dragoman.store.postgresql.node import LEASE_S, Node
 from dragoman.store.postgresql.retention import Pruner
 from dragoman.store.postgresql.session_table import (
-    ListedFacts,
     ListedSession,
     OwnedSession,
     SealedBlocks,
@@ -41,7 +47,7 @@ from dragoman.store.store import (
     summarise,
 )
 
-Undo: TypeAlias = Callable[[DatabaseLog], Awaitable[None]]
+Undo: TypeAlias = Callable[[History], Awaitable[None]]
 
 _SWEEP_INTERVAL_S = 24 * 3600.0
 
@@ -57,17 +63,22 @@ class PostgresStore:
         lease_s: float = LEASE_S,
         unprompted_kept_s: float = UNPROMPTED_KEPT_S,
         retention: RetentionPolicy | None = None,
+        bridge: uuid.UUID | None = None,
     ) -> None:
-        """Raises BadStoreAddress; nothing is connected yet. `scope` keeps the sessions of several agents apart."""
+        """Create the store. Nothing is connected yet. Raises InvalidStoreAddressError.
+
+        `scope` separates the sessions of different agents. `bridge` is the node of the bridge that started this agent.
+        If that node loses its lease, this store loses its sessions.
+        """
         self._database = Database(address)
         self._table = SessionTable(self._database, scope)
         self._approvals = ApprovalTable(self._database, scope)
-        self._node = Node(self._database, lease_s)
+        self._node = Node(self._database, lease_s, bridge=bridge)
         self._node.on_lost = self._lose
         self._pruner = Pruner(self._database, self._node.id, retention)
         self._unprompted_kept_s = unprompted_kept_s
-        self._live: dict[str, DatabaseLog] = {}
-        self._taking: set[str] = set()
+        self._live: dict[str, History] = {}
+        self._acquiring: set[str] = set()
         self._is_checked = False
         self._next_sweep: float | None = None
         self._background = _Background()
@@ -77,12 +88,12 @@ class PostgresStore:
         await self._join()
         return self._node.now()
 
-    async def create(self, header: Header, settings: bytes | None = None) -> DatabaseLog:
+    async def create(self, header: Header, settings: bytes | None = None) -> History:
         check_session_id(header.id)
         return await self._own(header.id, self._create(header, settings), self._remove)
 
-    async def open(self, session_id: str) -> DatabaseLog:
-        return await self._own(session_id, self._open(session_id), DatabaseLog.close)
+    async def open(self, session_id: str) -> History:
+        return await self._own(session_id, self._open(session_id), History.close)
 
     async def find(self, session_id: str) -> Header | None:
         await self._check()
@@ -105,31 +116,31 @@ class PostgresStore:
         check_session_id(header.id)
         await self._check()
         if not is_session_id(session_id):
-            raise SessionUnknown(session_id)
+            raise SessionNotFoundError(session_id)
         live = self._live.get(session_id)
         if live is not None and live.failure is None:
             await live.sync()
         key, end, facts = await self._table.find_end(session_id)
         blocks = self._read(session_id, key, end.last)
-        if not await finish(self._table.copy(header, seal_anew(blocks, rename, before), facts)):
-            raise SessionTaken(header.id)
+        if not await finish(self._table.copy(header, reseal_blocks(blocks, rename, before), facts)):
+            raise SessionExistsError(header.id)
 
     async def put(self, header: Header, blocks: AsyncIterator[list[Block]], listed: Summary | None) -> bool:
-        """Take a session of another store over, all or nothing; tells whether its id was free."""
+        """Add a session of another store, completely or not at all. Return whether its id was free."""
         check_session_id(header.id)
         await self._check()
         facts, updated_ms = ListedFacts(), None
         if listed is not None:
             facts = ListedFacts(listed.title, listed.message_count, is_prompted=True, is_archived=listed.is_archived)
             updated_ms = int(datetime.fromisoformat(listed.updated_at).timestamp() * 1000)
-        return await finish(self._table.copy(header, seal_anew(blocks), facts, updated_ms))
+        return await finish(self._table.copy(header, reseal_blocks(blocks), facts, updated_ms))
 
     async def delete(self, session_id: str) -> bool:
         await self._check()
         if not is_session_id(session_id):
             return False
-        if session_id in self._live or session_id in self._taking:
-            raise SessionBusy(session_id, os.getpid(), socket.gethostname())
+        if session_id in self._live or session_id in self._acquiring:
+            raise SessionBusyError(session_id, os.getpid(), socket.gethostname())
         return await finish(self._table.delete(session_id, self._node.id))
 
     async def find_approval(self, cwd: str, action: bytes) -> str | None:
@@ -150,82 +161,87 @@ class PostgresStore:
             if failure is not None:
                 raise failure
 
-    async def _own(self, session_id: str, taking: Coroutine[Any, Any, DatabaseLog], undo: Undo) -> DatabaseLog:
-        """Take a session; a caller that gives up meanwhile leaves it as it was."""
-        if session_id in self._live or session_id in self._taking:
-            taking.close()
-            raise SessionBusy(session_id, os.getpid(), socket.gethostname())
-        self._taking.add(session_id)
-        task = asyncio.ensure_future(taking)
+    async def _own(self, session_id: str, acquiring: Coroutine[Any, Any, History], undo: Undo) -> History:
+        """Run `acquiring` and register its log. If the caller is cancelled, undo the result in the background."""
+        if session_id in self._live or session_id in self._acquiring:
+            acquiring.close()
+            raise SessionBusyError(session_id, os.getpid(), socket.gethostname())
+        self._acquiring.add(session_id)
+        task = asyncio.ensure_future(acquiring)
         try:
             log = await asyncio.shield(task)
         except asyncio.CancelledError:
-            self._background.start(self._give_up(session_id, task, undo))
+            self._background.start(self._undo_later(session_id, task, undo))
             raise
         except BaseException:
-            self._taking.discard(session_id)
+            self._acquiring.discard(session_id)
             raise
         self._live[session_id] = log
-        self._taking.discard(session_id)
+        self._acquiring.discard(session_id)
         return log
 
-    async def _give_up(self, session_id: str, task: asyncio.Task[DatabaseLog], undo: Undo) -> None:
+    async def _undo_later(self, session_id: str, task: asyncio.Task[History], undo: Undo) -> None:
         try:
             with suppress(DragomanError):
                 await undo(await task)
         finally:
-            self._taking.discard(session_id)
+            self._acquiring.discard(session_id)
 
-    async def _create(self, header: Header, settings: bytes | None) -> DatabaseLog:
+    async def _create(self, header: Header, settings: bytes | None) -> History:
         await self._check()
         await self._join()
         session = await self._table.create(header, self._node.id)
         if session is None:
-            raise SessionTaken(header.id)
+            raise SessionExistsError(header.id)
         log = self._log(session, is_new=True)
         if settings is not None:
             log.record("config", settings)
             await log.sync()
         return log
 
-    async def _open(self, session_id: str) -> DatabaseLog:
+    async def _open(self, session_id: str) -> History:
         await self._check()
         if not is_session_id(session_id):
-            raise SessionUnknown(session_id)
+            raise SessionNotFoundError(session_id)
         await self._join()
-        return self._log(await self._table.take(session_id, self._node.id), is_new=False)
+        return self._log(await self._table.acquire(session_id, self._node.id), is_new=False)
 
-    async def _remove(self, log: DatabaseLog) -> None:
+    async def _remove(self, log: History) -> None:
         await log.close()
         await self._table.delete(log.header.id, self._node.id)
 
-    def _log(self, session: OwnedSession, *, is_new: bool) -> DatabaseLog:
-        return DatabaseLog(self._table, session, self._node, is_new=is_new, on_close=self._forget)
+    def _log(self, session: OwnedSession, *, is_new: bool) -> History:
+        rows = DatabaseHistory(self._table, self._node, session, on_close=self._forget)
+        state = HistoryState.OPEN if is_new else HistoryState.UNREAD
+        log = History(session.header, rows, state=state, end=session.end.last)
+        log.facts = msgspec.structs.replace(session.facts)
+        return log
 
-    def _forget(self, log: DatabaseLog) -> None:
+    def _forget(self, log: History) -> None:
         if self._live.get(log.header.id) is log:
             del self._live[log.header.id]
 
-    def _lose(self, failure: LeaseLost) -> None:
+    def _lose(self, failure: LeaseLostError) -> None:
         for log in list(self._live.values()):
             log.fail(failure)
 
     async def _read(self, session_id: str, key: int, until: int) -> AsyncIterator[list[Block]]:
-        at = SessionEnd(0, 0)
-        while at.last < until:
-            blocks, at = await self._table.read(key, at, until)
-            if not blocks:  # another process has deleted it meanwhile
-                raise SessionUnknown(session_id)
+        reached = 0
+        while reached < until:
+            blocks = await self._table.read_from(key, reached, until)
+            if not blocks:  # another process has just deleted it
+                raise SessionNotFoundError(session_id)
+            reached = blocks[-1].last
             yield blocks
 
     async def _check(self) -> None:
-        """See once that the tables are there and of this version."""
+        """Check once that the tables exist and have this version."""
         if not self._is_checked:
             await schema.check(self._database)
             self._is_checked = True
 
     async def _join(self) -> None:
-        """Be one of the processes that share the database."""
+        """Start the heartbeat of this process and the pruner."""
         await self._node.ensure()
         self._pruner.start()
 
@@ -238,7 +254,7 @@ class PostgresStore:
 
 
 class _Background:
-    """Work that nobody waits for before the store is closed."""
+    """Tasks that run until they are done. Only closing the store waits for them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -253,16 +269,19 @@ class _Background:
             await asyncio.wait(list(self._tasks))
 
 
-async def seal_anew(
+async def reseal_blocks(
     source: AsyncIterator[list[Block]], rename: Rename | None = None, before: int | None = None
 ) -> AsyncIterator[SealedBlocks]:
-    """Seal blocks anew, with renamed lines if they go to another session, up to a line if one is given."""
+    """Yield the blocks with new seals, and with renamed lines if they go to another session.
+
+    `before` is the number of the first line to leave out.
+    """
     end = SessionEnd(0, 0)
-    goes_on = True
+    has_more = True
     async for read in source:
-        if not goes_on:
-            continue  # read to its end, so that it is closed
-        blocks, goes_on = cut_before(read, before)
+        if not has_more:
+            continue  # exhaust the source, so that it is closed
+        blocks, has_more = cut_before(read, before)
         new = SealedBlocks([], [], [], end)
         for block in blocks:
             lines = block.lines if rename is None else rename(block.lines)

@@ -1,0 +1,1 @@
+"""Recordings of a conversation: writing them, reading them, and redacting their secrets."""
