@@ -1,4 +1,4 @@
-"""A small ACP endpoint on a real server, which speaks HTTP/2 with and without TLS, and WebSocket."""
+"""A small ACP endpoint on a real server that supports HTTP/2 with and without TLS, and WebSocket."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from hypercorn.config import Config
 
 
 class Endpoint:
-    """Answers every request with its params; `session/new` makes a session."""
+    """Answers every request with its params. `session/new` creates a session."""
 
     def __init__(self, *, has_websocket=True):
         self.versions = set()
@@ -90,7 +90,7 @@ class Endpoint:
 
 @asynccontextmanager
 async def serving(app, *, tls=None):
-    """Serve an app and give its port; `tls` are the files of a key and a certificate."""
+    """Serve an app and yield its port. `tls` contains the files of a key and a certificate."""
     config = Config()
     if tls is not None:
         config.keyfile, config.certfile = map(str, tls)

@@ -1,4 +1,4 @@
-"""An HTTP server by hand, without HTTP/2, for answers that no framework would let a test send."""
+"""A hand-written HTTP server without HTTP/2, for responses that no framework allows."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def event(message, event_id=None):
 
 
 class Stream:
-    """An event stream that was opened by the client."""
+    """An event stream that the client opened."""
 
     def __init__(self, request):
         self.writer = request.writer
@@ -51,12 +51,12 @@ class Stream:
         self.writer.close()
 
     def break_off(self):
-        """Die as a process dies: the bytes that were sent arrive, and then nothing."""
+        """Disconnect as if the process exited: the sent bytes arrive, and nothing more."""
         self.writer.close()
 
 
 class RoughServer:
-    """Keeps to the proposal until a test tells it otherwise: `on_get` and `on_post` return True when they took it."""
+    """Follows the proposal until a test changes it. `on_get` and `on_post` return True if they handled the request."""
 
     def __init__(self):
         self.requests = []
@@ -108,7 +108,7 @@ class RoughServer:
                 self.posted.put_nowait(request)
 
     async def stream(self, scope=None):
-        """Return the next stream that the client opens, which has to be of this scope."""
+        """Return the next stream that the client opens, which must have this scope."""
         got, stream = await self.streams.get()
         assert got == scope
         return stream

@@ -1,4 +1,4 @@
-"""Valid instances of any definition of the ACP schema, derived from the schema itself, and its judgement of others."""
+"""Valid instances of any definition of the ACP schema, derived from the schema itself, and its verdict on others."""
 
 import copy
 import json
@@ -14,38 +14,40 @@ Path = tuple[str | int, ...]
 
 
 class PinnedSchema:
-    """The schema of one version of the protocol, with everything unstable, beside the stable one."""
+    """The schema of one protocol version, both with everything unstable and as the stable one."""
 
     def __init__(self, version):
         folder = files("dragoman.protocol") / "schema" / version
         self.defs = json.loads((folder / "schema.unstable.json").read_text("utf-8"))["$defs"]
         self.stable = json.loads((folder / "schema.json").read_text("utf-8"))["$defs"]
-        self.validator = cache(self._validator)
+        self._validators = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"$ref": self._follow})
         self._judge = cache(self._judge)
         self._of_definition = cache(self._of_definition)
 
-    def _validator(self, name):
-        return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": self.defs})
+    def _follow(self, validator, reference, value, _):
+        """Look up a definition directly. A general reference resolver takes a third of the validation time."""
+        yield from validator.descend(value, self.defs[reference.rsplit("/", 1)[1]])
 
     def is_valid(self, name, value):
-        """Tell whether the schema takes a value as that definition."""
+        """Return whether the schema accepts a value as that definition."""
         return self._judge(name, json.dumps(value))
 
     def _judge(self, name, text):
-        """Judge once: several tests ask about the same values, and each judgement takes a millisecond."""
-        return self.validator(name).is_valid(json.loads(text))
+        """Judge each value once. Several tests check the same values, and each verdict takes a millisecond."""
+        validator = self._validators({"$ref": f"#/$defs/{name}", "$defs": self.defs})
+        return validator.is_valid(json.loads(text))
 
     def minimal(self, node):
-        """The smallest instance of a node: required properties only."""
+        """Return the smallest instance of a node, with required properties only."""
         return next(iter(self.instances(node)))
 
     def _of_definition(self, name):
-        return tuple(self.instances(self.defs[name]))
+        return tuple(self._instances(self.defs[name]))
 
     def instances(self, node) -> Iterator[Any]:
-        """Instances of a node that together use every property and every variant below it; the minimal one first."""
+        """Yield instances of a node that together use every property and variant below it, the minimal one first."""
         for value in self._instances(node):
-            yield copy.deepcopy(value)
+            yield json.loads(json.dumps(value))  # a copy, in a fraction of the time of `deepcopy`
 
     def _instances(self, node):
         if "$ref" in node:
@@ -58,9 +60,9 @@ class PinnedSchema:
             yield from self._plain(node)
 
     def _combined(self, node):
-        """A node may have properties of its own, parts it includes and variants, all at once."""
-        parts = [list(self.instances(part)) for part in node.get("allOf", ())]
-        variants = [list(self.instances(variant)) for variant in node.get("oneOf") or node.get("anyOf") or ()]
+        """Combine the node's properties, the parts it includes and its variants."""
+        parts = [list(self._instances(part)) for part in node.get("allOf", ())]
+        variants = [list(self._instances(variant)) for variant in node.get("oneOf") or node.get("anyOf") or ()]
         own = list(self._objects(node)) if "properties" in node else []
         if "not" in node:
             own = [{**each, _tag_of_other(node): "_other"} for each in own]
@@ -75,7 +77,7 @@ class PinnedSchema:
 
     def _objects(self, node):
         required = node.get("required", ())
-        choices = {name: list(self.instances(each)) for name, each in node["properties"].items()}
+        choices = {name: list(self._instances(each)) for name, each in node["properties"].items()}
         smallest = {name: choices[name][0] for name in node["properties"] if name in required}
         yield smallest
         for name, values in choices.items():
@@ -86,16 +88,16 @@ class PinnedSchema:
         kinds = node.get("type", "string")
         for kind in kinds if isinstance(kinds, list) else [kinds]:
             if kind == "array":
-                yield from ([item] for item in self.instances(node["items"]))
+                yield from ([item] for item in self._instances(node["items"]))
             elif kind == "object" and isinstance(node.get("additionalProperties"), dict):
-                yield from ({"key": value} for value in self.instances(node["additionalProperties"]))
+                yield from ({"key": value} for value in self._instances(node["additionalProperties"]))
             else:
                 yield {"object": {}, "null": None, "boolean": True, "integer": 7, "number": 0.5, "string": "words"}[
                     kind
                 ]
 
     def mutations(self, name) -> Iterator[tuple[Path, str, Any]]:
-        """Instances of a definition with one member taken out or of another type: each kind of change once."""
+        """Yield instances of a definition with one member removed or of another type, each kind of change once."""
         seen = set()
         for instance in self.instances(self.defs[name]):
             for path in members(instance):
@@ -120,7 +122,7 @@ def _merge(values):
 
 
 def members(value, path: Path = ()) -> Iterator[Path]:
-    """The paths of all members of objects inside a value."""
+    """Yield the paths of all members of objects inside a value."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield (*path, key)
@@ -131,21 +133,21 @@ def members(value, path: Path = ()) -> Iterator[Path]:
 
 
 def without(value, path: Path):
-    """The value with the member at that path taken out."""
+    """Return the value with the member at that path removed."""
     changed = copy.deepcopy(value)
     del _parent(changed, path)[path[-1]]
     return changed
 
 
 def with_other(value, path: Path, other):
-    """The value with something else at that path."""
+    """Return the value with another member at that path."""
     changed = copy.deepcopy(value)
     _parent(changed, path)[path[-1]] = other
     return changed
 
 
 def at(value, path: Path):
-    """The value at a path."""
+    """Return the value at a path."""
     return _parent(value, path)[path[-1]]
 
 
@@ -156,7 +158,7 @@ def _parent(value, path: Path):
 
 
 def dotted(root, path: Path):
-    """A path as our errors write it."""
+    """Return a path as formatted in our errors."""
     return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 

@@ -1,4 +1,4 @@
-"""The schema's leniency marks, applied to a malformed value: a second implementation, to compare ours with."""
+"""A second implementation of the schema's leniency marks for malformed values, to compare with `lenient`."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ class CannotMend(Exception):
 
 
 def _mend(defs, node, value):
-    """The value as the schema would have it; raises `CannotMend` where no mark allows that."""
+    """Return the value repaired as the schema allows. Raises CannotMend if no mark allows it."""
     if "$ref" in node:
         return _mend(defs, defs[node["$ref"].rsplit("/", 1)[1]], value)
     if "const" in node and value != node["const"]:

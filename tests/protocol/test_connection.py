@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.errors import ErrorCode, InvalidResult
+from dragoman.errors import ErrorCode, InvalidResultError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import (
@@ -30,8 +30,8 @@ async def connected(agent_routes=None, client_routes=None):
         yield to_agent, to_client
 
 
-async def test_a_typed_call_gets_a_typed_result():
-    async def initialize(params, request):
+async def test_typed_call_returns_a_typed_result():
+    async def initialize(params):
         assert isinstance(params, v1.InitializeRequest)
         return v1.InitializeResponse(protocol_version=params.protocol_version)
 
@@ -42,11 +42,22 @@ async def test_a_typed_call_gets_a_typed_result():
         assert answer == v1.InitializeResponse(protocol_version=1)
 
 
-async def test_a_request_that_nobody_handles_is_method_not_found():
+async def test_unhandled_request_is_method_not_found():
     async with connected() as (agent, client):
         assert (await refused(agent.call_extension("session/teleport", {}))).code == ErrorCode.METHOD_NOT_FOUND
         read = v1.ReadTextFileRequest(session_id="s", path="/x")
         assert (await refused(client.call(FS_READ_TEXT_FILE, read))).code == ErrorCode.METHOD_NOT_FOUND
+
+
+async def test_a_notification_sent_as_a_request_is_explained():
+    routes = Routes("agent")
+    routes.on_notification(SESSION_CANCEL, lambda params: None)
+    async with connected(routes) as (agent, _):
+        error = await refused(agent.call_extension("session/cancel", {"sessionId": "s"}))
+        of_wire = await refused(agent.call_extension("$/cancel_request", {"requestId": 1}))
+    assert (error.code, error.data) == (ErrorCode.METHOD_NOT_FOUND, {"method": "session/cancel"})
+    assert error.message == "Method not found: session/cancel is a notification: send it without an id"
+    assert of_wire.message == "Method not found: $/cancel_request is a notification: send it without an id"
 
 
 async def test_an_unknown_notification_is_ignored():
@@ -56,28 +67,23 @@ async def test_an_unknown_notification_is_ignored():
         assert (await refused(agent.call_extension("_ping", {}))).code == ErrorCode.METHOD_NOT_FOUND
 
 
-async def test_extension_methods_can_be_handled_on_both_sides():
-    noted = []
-
-    async def double(params, request):
+async def test_extension_requests_reach_their_handler():
+    async def double(params):
         return {"twice": params["x"] * 2}
 
     routes = Routes("agent")
     routes.on_extension("_example/double", double)
-    routes.on_extension_notification("_example/note", noted.append)
     async with connected(routes) as (agent, _):
-        await agent.notify_extension("_example/note", {"y": None})
         assert await agent.call_extension("_example/double", {"x": 21}) == {"twice": 42}
-        assert noted == [{"y": None}]
 
 
 def test_an_extension_name_without_underscore_is_refused():
     with pytest.raises(ValueError, match="underscore"):
-        Routes("agent").on_extension("example/double", lambda params, request: None)
+        Routes("agent").on_extension("example/double", lambda params: None)
 
 
-async def test_as_agent_a_malformed_field_is_refused_by_name():
-    async def new(params, request):
+async def test_agent_refuses_a_malformed_field_by_name():
+    async def new(params):
         raise AssertionError("must not be called")
 
     routes = Routes("agent")
@@ -89,7 +95,7 @@ async def test_as_agent_a_malformed_field_is_refused_by_name():
         assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.additionalDirectories")
 
 
-async def test_a_malformed_notification_is_ignored_and_the_next_one_handled():
+async def test_malformed_notification_does_not_affect_the_next_one():
     seen = []
     routes = Routes("agent")
     routes.on_notification(SESSION_CANCEL, seen.append)
@@ -100,7 +106,7 @@ async def test_a_malformed_notification_is_ignored_and_the_next_one_handled():
         assert seen == [v1.CancelNotification(session_id="s")]
 
 
-async def test_as_client_unknown_updates_and_malformed_details_are_lived_with():
+async def test_client_tolerates_unknown_updates_and_malformed_details():
     seen = []
     routes = Routes("client")
     routes.on_notification(SESSION_UPDATE, seen.append)
@@ -118,7 +124,7 @@ async def test_as_client_unknown_updates_and_malformed_details_are_lived_with():
     assert chunk.content.tag == "hologram"
 
 
-async def test_an_unknown_variant_is_sent_on_as_it_came():
+async def test_unknown_variant_is_forwarded_unchanged():
     seen = []
     routes = Routes("client")
     routes.on_notification(SESSION_UPDATE, seen.append)
@@ -129,20 +135,20 @@ async def test_an_unknown_variant_is_sent_on_as_it_came():
     assert seen[0].update == update
 
 
-async def test_a_result_that_breaks_the_schema_fails_that_call_alone():
-    async def prompt(params, request):
+async def test_result_that_breaks_the_schema_only_fails_its_call():
+    async def prompt(params):
         return {"stopReason": "bored"}
 
     routes = Routes("agent")
     routes.on_request(SESSION_PROMPT, prompt)
     async with connected(routes) as (agent, _):
-        with pytest.raises(InvalidResult, match=r"result\.stopReason"):
+        with pytest.raises(InvalidResultError, match=r"result\.stopReason"):
             await agent.call(SESSION_PROMPT, v1.PromptRequest(session_id="s", prompt=[]))
         assert (await refused(agent.call_extension("_sync", {}))).code == ErrorCode.METHOD_NOT_FOUND
 
 
 async def test_meta_survives_both_ways():
-    async def new(params, request):
+    async def new(params):
         return v1.NewSessionResponse(session_id="s", meta=params.meta)
 
     routes = Routes("agent")

@@ -1,4 +1,4 @@
-"""R2: every message that fits is taken, and every one that does not is refused with the place and the reason."""
+"""Every valid message is decoded, and every invalid one is refused with the place and the reason."""
 
 import json
 from typing import Any
@@ -8,18 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.errors import ErrorCode, InvalidParams, InvalidResult
+from dragoman.errors import ErrorCode, InvalidParamsError, InvalidResultError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from tests.protocol.schema_instances import DEFS, dotted, instances, is_valid, minimal, mutations
+from tests.table import each_row
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 MENDED = {"_meta", "capabilities", "clientCapabilities", "clientInfo"}
 MAY_STAND_FOR_ANOTHER = {"type", "blob", "requestId"}
-"""Fields by which variants are told apart: without one, another variant's field may be the one that is missing."""
+"""Fields that distinguish variants. Without one, the missing field may be reported for another variant."""
 
-every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{method.kind}")
-every_request = pytest.mark.parametrize("method", methods.REQUESTS.values(), ids=lambda method: method.name)
+every_method = each_row("method", METHODS)
+every_request = each_row("method", methods.REQUESTS.values())
 
 
 def as_json(value):
@@ -27,7 +28,7 @@ def as_json(value):
 
 
 def refusal(method, value, **options):
-    with pytest.raises(InvalidParams) as caught:
+    with pytest.raises(InvalidParamsError) as caught:
         decode_params(method, value if isinstance(value, bytes) else as_json(value), **options)
     return caught.value
 
@@ -37,16 +38,16 @@ def definition(type_):
 
 
 def without_nulls_and_empties(value):
-    """What is left when everything is gone that means the same as being absent."""
+    """Return the value without members that mean the same as being absent."""
     if isinstance(value, dict):
         kept = {key: without_nulls_and_empties(each) for key, each in value.items()}
-        # `type: object` is the default of a requested schema, and the one default that is always written.
+        # `type: object` is the default of a requested schema, and the only default that is always written.
         return {key: each for key, each in kept.items() if each not in (None, [], {}, False, "object")}
     return [without_nulls_and_empties(each) for each in value] if isinstance(value, list) else value
 
 
 @every_method
-def test_every_valid_instance_is_taken_and_comes_back_the_same(method):
+def test_valid_params_decode_and_encode_unchanged(method):
     name = definition(method.params)
     for instance in instances(DEFS[name]):
         assert is_valid(name, instance)
@@ -56,7 +57,7 @@ def test_every_valid_instance_is_taken_and_comes_back_the_same(method):
 
 
 @every_request
-def test_every_valid_result_is_taken_and_comes_back_the_same(method):
+def test_valid_results_decode_and_encode_unchanged(method):
     name = definition(method.result)
     for instance in instances(DEFS[name]):
         back = json.loads(encode(decode_result(method, as_json(instance))))
@@ -65,7 +66,7 @@ def test_every_valid_result_is_taken_and_comes_back_the_same(method):
 
 
 @every_method
-def test_what_the_schema_refuses_is_refused_at_the_very_place_and_what_it_takes_is_taken(method):
+def test_decoder_agrees_with_the_schema_and_names_the_wrong_place(method):
     name = definition(method.params)
     for path, kind, message in mutations(name):
         if is_valid(name, message) or MENDED.intersection(path):
@@ -96,7 +97,7 @@ def test_meta_is_kept(method):
 
 
 @every_method
-def test_an_array_of_parameters_is_refused_in_words(method):
+def test_parameter_array_is_refused_with_a_reason(method):
     error = refusal(method, [1, 2])
     assert (error.path, error.problem) == ("params", "expected an object, got an array")
 
@@ -108,14 +109,14 @@ def test_absent_parameters_are_an_empty_object(raw):
 
 
 @pytest.mark.parametrize("form", [bytes, bytearray, memoryview, msgspec.Raw])
-def test_every_form_of_bytes_is_read_on_both_ways(form):
+def test_every_bytes_type_is_decoded(form):
     good, bad = b'{"sessionId":"s"}', b'{"sessionId":5}'
     assert decode_params(methods.SESSION_CANCEL, form(good)).session_id == "s"
-    with pytest.raises(InvalidParams):
+    with pytest.raises(InvalidParamsError):
         decode_params(methods.SESSION_CANCEL, form(bad))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("method", "params", "message"),
     [
         (
@@ -141,7 +142,10 @@ def test_every_form_of_bytes_is_read_on_both_ways(form):
         (
             methods.SESSION_NEW,
             {"cwd": "/", "mcpServers": [{"type": "ws", "name": "a", "url": "b"}]},
-            'params.mcpServers[0].command: required field is missing; its type "ws" is not one of "acp", "http", "sse"',
+            (
+                'params.mcpServers[0].type: unknown MCP server type "ws"; '
+                'expected one of "acp", "http", "sse", or no type for stdio'
+            ),
         ),
         (
             methods.SESSION_NEW,
@@ -173,9 +177,10 @@ def test_every_form_of_bytes_is_read_on_both_ways(form):
         ),
     ],
 )
-def test_a_person_can_mend_the_call_from_the_message(method, params, message):
+def test_error_message_shows_how_to_fix_the_call(method, params, message):
     error = refusal(method, params)
     assert str(error) == message
+    assert error.message == f"Invalid params: {message}"
     assert error.code == ErrorCode.INVALID_PARAMS
     assert error.data["path"] == error.path
     assert error.data["expected"]
@@ -187,18 +192,18 @@ def test_only_an_integer_in_range_is_a_protocol_version(number):
     assert refusal(methods.INITIALIZE, {"protocolVersion": number}).path == "params.protocolVersion"
 
 
-def test_initialize_needs_nothing_but_the_version():
+def test_initialize_only_requires_the_version():
     request = decode_params(methods.INITIALIZE, b'{"protocolVersion":1,"fromTheFuture":true}')
     assert request == v1.InitializeRequest(protocol_version=1)
 
 
-def test_a_stdio_server_may_say_its_type():
+def test_stdio_server_can_name_its_type():
     server = {"type": "stdio", "name": "a", "command": "b", "args": [], "env": []}
     request = decode_params(methods.SESSION_NEW, as_json({"cwd": "/", "mcpServers": [server]}))
     assert request.mcp_servers == [v1.McpServerStdio(name="a", command="b", args=[], env=[])]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         b'{"cwd":"\xff","mcpServers":[]}',
@@ -214,16 +219,16 @@ def test_a_stdio_server_may_say_its_type():
         b"\x00",
     ],
 )
-def test_broken_json_is_refused_as_params_and_never_otherwise(raw):
+def test_broken_json_raises_only_invalid_params(raw):
     error = refusal(methods.SESSION_NEW, raw)
     assert error.path.startswith("params")
     assert len(str(error)) < 300
-    with pytest.raises(InvalidResult):
+    with pytest.raises(InvalidResultError):
         decode_result(methods.SESSION_NEW, raw)
 
 
-@pytest.mark.parametrize("field", ["env", "headers", "_meta"])
-@pytest.mark.parametrize("value", ["SECRET", {"A": "SECRET"}, ["SECRET"], [{"name": "A", "value": ["SECRET"]}], 5771])
+@each_row("field", ["env", "headers", "_meta"])
+@each_row("value", ["SECRET", {"A": "SECRET"}, ["SECRET"], [{"name": "A", "value": ["SECRET"]}], 5771])
 def test_secrets_are_never_quoted(field, value):
     servers = [{"type": "http", "name": "a", "url": "u", "command": "c", "headers": [], "args": [], field: value}]
     if field != "env":
@@ -231,7 +236,7 @@ def test_secrets_are_never_quoted(field, value):
     for message in ({"cwd": "/", "mcpServers": servers}, {"cwd": "/", "mcpServers": as_json(servers).decode()}):
         try:
             decode_params(methods.SESSION_NEW, as_json(message))
-        except InvalidParams as error:
+        except InvalidParamsError as error:
             assert "SECRET" not in f"{error} {error.data} {error!r}"
             assert "5771" not in f"{error} {error.data}"
 
@@ -241,26 +246,26 @@ def test_long_values_are_cut():
     assert len(error.problem) < 150
 
 
-def test_a_null_result_is_an_empty_one_where_nothing_is_required():
+def test_null_result_is_empty_if_no_field_is_required():
     assert decode_result(methods.SESSION_LOAD, b"null") == v1.LoadSessionResponse()
-    with pytest.raises(InvalidResult, match="result: expected an object, got null"):
+    with pytest.raises(InvalidResultError, match="result: expected an object, got null"):
         decode_result(methods.SESSION_NEW, b"null")
 
 
-def test_a_result_of_any_shape_is_passed_as_it_is():
+def test_result_of_any_shape_is_passed_unchanged():
     assert decode_result(methods.PROXY_SUCCESSOR, b"null") is None
     assert decode_result(methods.PROXY_SUCCESSOR, b'{"tools":[]}') == {"tools": []}
 
 
-def test_a_bad_result_names_the_method_and_the_place():
-    with pytest.raises(InvalidResult) as caught:
+def test_invalid_result_error_names_method_and_place():
+    with pytest.raises(InvalidResultError) as caught:
         decode_result(methods.SESSION_PROMPT, b'{"stopReason":"bored"}')
     assert caught.value.method == "session/prompt"
     assert caught.value.problem.startswith('result.stopReason: unknown value "bored"; expected one of "cancelled"')
 
 
-def test_an_unknown_permission_outcome_is_an_error_and_no_approval():
-    with pytest.raises(InvalidResult, match="unknown outcome"):
+def test_unknown_permission_outcome_is_an_error():
+    with pytest.raises(InvalidResultError, match="unknown outcome"):
         decode_result(methods.SESSION_REQUEST_PERMISSION, b'{"outcome":{"outcome":"approved"}}')
 
 
@@ -273,7 +278,7 @@ json_values = st.recursive(
 
 @st.composite
 def nearly_valid(draw):
-    """A valid message with one member replaced by anything."""
+    """Return a valid message with one member replaced by any value."""
     method = draw(st.sampled_from(METHODS))
     path, _, message = draw(st.sampled_from(_mutations(definition(method.params))))
     replaced = json.loads(json.dumps(message))
@@ -294,19 +299,19 @@ def _mutations(name):
 
 
 @given(nearly_valid(), st.booleans())
-def test_anything_inside_a_message_is_taken_or_refused(case, lenient):
+def test_any_value_inside_a_message_is_accepted_or_refused(case, lenient):
     method, raw = case
     try:
         decoded = decode_params(method, raw, lenient=lenient)
-    except InvalidParams as error:
+    except InvalidParamsError as error:
         assert error.path.startswith("params")
     else:
         assert is_valid(definition(method.params), json.loads(encode(decoded))) or lenient
 
 
 @given(st.sampled_from(METHODS), st.binary(max_size=40) | json_values.map(as_json), st.booleans())
-def test_any_bytes_are_taken_or_refused(method, raw, lenient):
+def test_any_bytes_are_accepted_or_refused(method, raw, lenient):
     try:
         decode_params(method, raw, lenient=lenient)
-    except InvalidParams as error:
+    except InvalidParamsError as error:
         assert error.path.startswith("params")

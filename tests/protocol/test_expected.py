@@ -1,16 +1,16 @@
-"""The words for types."""
+"""Descriptions of types in error messages."""
 
 from typing import Annotated, Any, Literal
 
-import pytest
 from msgspec import Meta
 from msgspec.inspect import type_info
 
 from dragoman.protocol import v1
 from dragoman.protocol.mismatch import expectation
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("type_", "words"),
     [
         (str, "a string"),
@@ -27,9 +27,9 @@ from dragoman.protocol.mismatch import expectation
         (str | None, "a string or null"),
         (v1.RequestId, "an integer from -9223372036854775808 to 9223372036854775807, a string or null"),
         (Annotated[int, Meta(ge=0)], "an integer of 0 or more"),
-        (Annotated[str, Meta(min_length=1)], "a string that is not empty"),
+        (Annotated[str, Meta(min_length=1)], "a non-empty string"),
         (Literal["b", "a"], 'one of "a", "b"'),
     ],
 )
-def test_a_type_is_told_in_words(type_, words):
+def test_type_is_described_as_text(type_, words):
     assert expectation(type_info(type_)) == words

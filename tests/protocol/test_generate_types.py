@@ -1,4 +1,4 @@
-"""The generator tells when its output is stale, and writes the same every time."""
+"""The generator reports stale output, and always writes the same."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ PROTOCOL = Path("src", "dragoman", "protocol")
 
 @pytest.fixture
 def tree(tmp_path):
-    """What the generator reads and writes, in a place of its own."""
+    """Copy the generator's input and output to a temporary directory."""
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("schema", "generated"):
         shutil.copytree(ROOT / PROTOCOL / folder, tmp_path / PROTOCOL / folder)
@@ -30,7 +30,7 @@ def test_the_repository_is_up_to_date():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_stale_file_is_named_with_a_short_difference(tree):
+def test_stale_file_is_named_with_a_short_diff(tree):
     types = tree / PROTOCOL / "generated" / "v1.py"
     types.write_text(types.read_text("utf-8").replace("SessionId = str", "SessionId = int"), "utf-8")
     done = run(tree, "--check")
@@ -47,7 +47,7 @@ def test_a_missing_file_is_stale(tree):
     assert "lines more" in done.stderr
 
 
-def test_generating_writes_the_same_again(tree):
+def test_generating_again_changes_nothing(tree):
     generated = tree / PROTOCOL / "generated"
     before = {path.name: path.read_text("utf-8") for path in generated.glob("v1*.py")}
     for path in generated.glob("v1*.py"):

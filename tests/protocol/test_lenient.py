@@ -1,16 +1,17 @@
-"""The schema's leniency marks hold for what a client receives, and for what only informs an agent."""
+"""The schema's leniency marks apply to messages for a client, and to informational fields for an agent."""
 
 import json
 
 import pytest
 
-from dragoman.errors import InvalidParams, InvalidResult
+from dragoman.errors import InvalidParamsError, InvalidResultError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from dragoman.protocol.lenient import build
 from dragoman.protocol.mismatch import FieldPath
 from tests.protocol.schema_instances import DEFS, instances, mutations
 from tests.protocol.schema_mending import CannotMend, mend
+from tests.table import each_row
 
 METHODS = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 WITH_RESULT = [method for method in methods.REQUESTS.values() if method is not methods.PROXY_SUCCESSOR]
@@ -25,22 +26,22 @@ def update(**fields):
     return decode_params(methods.SESSION_UPDATE, raw, lenient=True).update
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{method.kind}")
-@pytest.mark.parametrize("is_lenient", [False, True], ids=["strict", "lenient"])
-def test_the_second_look_reads_what_is_valid_as_the_first_does(method, is_lenient):
+@each_row("method", METHODS)
+@each_row("is_lenient", [False, True])
+def test_slow_decoder_reads_valid_values_like_the_fast_one(method, is_lenient):
     for instance in instances(DEFS[method.params.__name__]):
         place = FieldPath("params", is_lenient)
         assert build(method.params, instance, place) == decode_params(method, as_json(instance))
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{method.kind}")
-def test_params_are_mended_exactly_as_the_schema_is_marked(method):
+@each_row("method", METHODS)
+def test_params_are_repaired_exactly_where_the_schema_is_marked(method):
     name = method.params.__name__
     for _, _, message in mutations(name):
         try:
             mended = mend(DEFS[name], message)
         except CannotMend:
-            with pytest.raises(InvalidParams):
+            with pytest.raises(InvalidParamsError):
                 decode_params(method, as_json(message), lenient=True)
         else:
             expected = decode_params(method, as_json(mended))
@@ -49,20 +50,20 @@ def test_params_are_mended_exactly_as_the_schema_is_marked(method):
             assert decode_params(method, as_json(message), lenient=True) == expected
 
 
-@pytest.mark.parametrize("method", WITH_RESULT, ids=lambda method: method.name)
-def test_results_are_mended_exactly_as_the_schema_is_marked(method):
+@each_row("method", WITH_RESULT)
+def test_results_are_repaired_exactly_where_the_schema_is_marked(method):
     name = method.result.__name__
     for _, _, message in mutations(name):
         try:
             mended = mend(DEFS[name], message)
         except CannotMend:
-            with pytest.raises(InvalidResult):
+            with pytest.raises(InvalidResultError):
                 decode_result(method, as_json(message))
         else:
             assert decode_result(method, as_json(message)) == decode_result(method, as_json(mended))
 
 
-def test_an_agent_mends_only_what_informs_it():
+def test_agent_repairs_only_informational_fields():
     request = decode_params(
         methods.INITIALIZE,
         as_json(
@@ -78,28 +79,28 @@ def test_an_agent_mends_only_what_informs_it():
     assert request == v1.InitializeRequest(protocol_version=1, client_capabilities=capabilities)
 
 
-def test_an_agent_takes_malformed_capabilities_as_none():
+def test_agent_treats_malformed_capabilities_as_absent():
     request = decode_params(methods.INITIALIZE, b'{"protocolVersion":1,"clientCapabilities":[]}')
     assert request.client_capabilities == v1.ClientCapabilities()
 
 
-def test_an_agent_mends_nothing_else_that_is_marked():
-    with pytest.raises(InvalidParams) as caught:
+def test_agent_repairs_no_other_marked_field():
+    with pytest.raises(InvalidParamsError) as caught:
         decode_params(methods.SESSION_NEW, b'{"cwd":"/","mcpServers":"none"}')
     assert caught.value.path == "params.mcpServers"
-    with pytest.raises(InvalidParams) as caught:
+    with pytest.raises(InvalidParamsError) as caught:
         decode_params(methods.SESSION_NEW, b'{"cwd":"/","mcpServers":[],"additionalDirectories":["/a",5]}')
     assert caught.value.path == "params.additionalDirectories[1]"
 
 
-def test_an_unknown_session_update_is_kept_as_it_came():
+def test_unknown_session_update_is_kept_unchanged():
     came = {"sessionUpdate": "mood_update", "mood": ["cheerful", None]}
     unknown = update(**came)
     assert unknown == v1.UnknownVariant("mood_update", came)
     assert json.loads(encode(v1.SessionNotification(session_id="s", update=unknown)))["update"] == came
 
 
-def test_unknown_content_is_kept_among_the_known():
+def test_unknown_content_is_kept_among_known_content():
     video = {"type": "video", "uri": "a"}
     progress = update(
         sessionUpdate="tool_call_update",
@@ -113,11 +114,11 @@ def test_unknown_content_is_kept_among_the_known():
 
 
 def test_an_unknown_variant_is_refused_by_an_agent():
-    with pytest.raises(InvalidParams, match='unknown content type "video"'):
+    with pytest.raises(InvalidParamsError, match='unknown content type "video"'):
         decode_params(methods.SESSION_PROMPT, as_json({"sessionId": "s", "prompt": [{"type": "video"}]}))
 
 
-def test_a_malformed_title_leaves_the_title_as_it_is():
+def test_malformed_title_leaves_the_title_unchanged():
     assert update(sessionUpdate="session_info_update", title=5) == v1.SessionInfoUpdate()
     assert update(sessionUpdate="session_info_update", title=None) == v1.SessionInfoUpdate(title=None)
 
@@ -125,18 +126,18 @@ def test_a_malformed_title_leaves_the_title_as_it_is():
 def test_a_number_too_large_for_a_float_is_refused():
     cost = {"amount": int("9" * 400), "currency": "EUR"}
     usage = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
-    with pytest.raises(InvalidParams) as caught:
+    with pytest.raises(InvalidParamsError) as caught:
         decode_params(methods.SESSION_UPDATE, as_json({"sessionId": "s", "update": usage}))
     assert caught.value.path == "params.update.cost.amount"
 
 
-def test_a_client_mends_a_tagged_variant_rather_than_take_it_for_the_untagged_one():
+def test_client_repairs_a_tagged_variant_instead_of_using_the_untagged_one():
     method = {"type": "terminal", "id": "a", "name": "b", "args": None}
     response = decode_result(methods.INITIALIZE, as_json({"protocolVersion": 1, "authMethods": [method]}))
     assert response.auth_methods == [v1.AuthMethodTerminal(id="a", name="b")]
 
 
-def test_an_agent_takes_a_tagged_server_for_a_stdio_one_where_it_is_valid_only_so():
+def test_agent_reads_a_tagged_server_as_stdio_if_only_that_is_valid():
     server = {"type": "http", "name": "a", "command": "b", "args": [], "env": []}
     request = decode_params(methods.SESSION_NEW, as_json({"cwd": "/", "mcpServers": [server]}))
     assert request.mcp_servers == [v1.McpServerStdio(name="a", command="b", args=[], env=[])]

@@ -1,16 +1,17 @@
-"""The method table is complete against the methods that the schema marks."""
+"""The method table is complete compared with the schema."""
 
 import msgspec
 import pytest
 
 from dragoman.protocol import methods, v1
 from tests.protocol.schema_instances import DEFS, STABLE
+from tests.table import each_row
 
 ALL = [*methods.REQUESTS.values(), *methods.NOTIFICATIONS.values()]
 
 
 def marked(suffix):
-    """The types of the definitions marked with a method, by their method, of one role."""
+    """Return the types of the definitions marked with a method, by method, for one role."""
     return {
         node["x-method"]: getattr(v1, name)
         for name, node in DEFS.items()
@@ -24,22 +25,22 @@ def marked_sides(suffix):
     }
 
 
-def test_requests_take_and_give_what_the_schema_marks_for_them():
+def test_request_types_match_the_schema():
     assert {method.name: method.params for method in methods.REQUESTS.values()} == marked("Request")
     assert {method.name: method.result for method in methods.REQUESTS.values()} == marked("Response")
 
 
-def test_notifications_take_what_the_schema_marks_for_them():
+def test_notification_types_match_the_schema():
     assert {method.name: method.params for method in methods.NOTIFICATIONS.values()} == marked("Notification")
     assert all(method.result is None for method in methods.NOTIFICATIONS.values())
 
 
-def test_sides_are_those_that_the_schema_marks():
+def test_sides_match_the_schema():
     assert {method.name: method.side for method in methods.REQUESTS.values()} == marked_sides("Request")
     assert {method.name: method.side for method in methods.NOTIFICATIONS.values()} == marked_sides("Notification")
 
 
-def test_a_method_is_stable_when_the_stable_schema_has_it():
+def test_methods_in_the_stable_schema_are_stable():
     stable = {node["x-method"] for node in STABLE.values() if "x-method" in node}
     assert {method.name for method in ALL if method.stable} == stable
 
@@ -49,13 +50,13 @@ def test_each_method_has_its_constant():
     assert {id(method) for method in constants} == {id(method) for method in ALL}
 
 
-def test_a_name_that_is_both_is_found_as_the_request():
+def test_name_of_both_kinds_is_found_as_the_request():
     assert methods.METHODS["mcp/message"] is methods.MCP_MESSAGE
     assert set(methods.METHODS) == {method.name for method in ALL}
 
 
-@pytest.mark.parametrize("method", [each for each in ALL if each.capability], ids=lambda each: each.name)
-def test_each_capability_is_a_place_in_the_capabilities(method):
+@each_row("method", [each for each in ALL if each.capability])
+def test_each_capability_path_exists(method):
     root, *steps = method.capability.split(".")
     node = DEFS[{"agentCapabilities": "AgentCapabilities", "clientCapabilities": "ClientCapabilities"}[root]]
     for step in steps:

@@ -1,13 +1,14 @@
-"""The words of a refusal."""
+"""The messages of refused values."""
 
 import pytest
 
-from dragoman.protocol.mismatch import FieldPath, MissingField, describe, quote, unknown_value, wrong_type
+from dragoman.protocol.mismatch import FieldPath, MissingFieldError, describe, quote, unknown_value, wrong_type
+from tests.table import each_row
 
 PLACE = FieldPath("params", lenient=False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "words"),
     [
         (None, "null"),
@@ -26,7 +27,7 @@ def test_values_are_described_as_json(value, words):
     assert describe(value) == words
 
 
-def test_a_value_that_may_not_be_quoted_is_described_by_its_type():
+def test_unquotable_value_is_described_by_its_type():
     assert describe("secret", may_quote=False) == "a string"
 
 
@@ -35,7 +36,7 @@ def test_long_strings_are_cut():
     assert quote("x" * 60) == '"' + "x" * 60 + '"'
 
 
-def test_places_are_written_as_paths():
+def test_places_are_formatted_as_paths():
     assert PLACE.key("mcpServers").item(0).key("env").path == "params.mcpServers[0].env"
     assert PLACE.key("not a name").path == 'params["not a name"]'
 
@@ -48,12 +49,14 @@ def test_everything_below_a_secret_field_is_secret(field):
 
 
 @pytest.mark.parametrize("field", ["clientCapabilities", "clientInfo", "_meta"])
-def test_what_only_informs_is_lenient_with_all_below_it(field):
+def test_informational_fields_are_lenient_at_all_levels(field):
     assert PLACE.key(field).key("deeper").lenient
     assert not PLACE.key("mcpServers").lenient
 
 
 @pytest.mark.parametrize("field", ["mcpServers", "args", "env", "headers"])
-def test_the_empty_array_is_proposed_where_it_is_what_one_means(field):
-    assert MissingField(PLACE, field, "an array").problem == "required field is missing; send [] when there are none"
-    assert MissingField(PLACE, "prompt", "an array").problem == "required field is missing"
+def test_empty_array_is_suggested_for_omitted_lists(field):
+    assert (
+        MissingFieldError(PLACE, field, "an array").problem == "required field is missing; send [] when there are none"
+    )
+    assert MissingFieldError(PLACE, "prompt", "an array").problem == "required field is missing"

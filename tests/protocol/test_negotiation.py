@@ -1,4 +1,4 @@
-"""The version of a connection is settled at `initialize`, by whatever the other side speaks."""
+"""The version of a connection is settled at `initialize` by the version of the other side."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dragoman.client.connect import connect_transport
-from dragoman.client.problem import ConnectFailed
+from dragoman.client.problem import ConnectError
 from dragoman.errors import RemoteError, RpcError
 from dragoman.protocol.negotiation import AnsweringTransport, VersionPhase
 from dragoman.wire import Peer, memory_pair
@@ -22,7 +22,7 @@ V2_ANSWER = {"protocolVersion": 2, "info": INFO, "capabilities": {"session": {}}
 
 
 class Nobody:
-    """Takes the messages of an agent and keeps them."""
+    """Receives the messages of an agent and stores them."""
 
     def __init__(self):
         self.updates = []
@@ -36,7 +36,7 @@ class Nobody:
 
 @asynccontextmanager
 async def agent_of_the_kit(tmp_path):
-    """An agent of the kit, and a peer that sends it anything."""
+    """Yield an agent built on the kit, and a peer that sends it any message."""
     near, far = memory_pair()
     serving = asyncio.create_task(make_agent(tmp_path, say_hello).serve(far))
     async with Peer(near, Nobody()) as peer:
@@ -53,9 +53,9 @@ async def ask(peer, method, **params):
 
 
 class TestAgent:
-    """What an agent of the kit answers."""
+    """Responses of an agent built on the kit."""
 
-    async def test_a_mistake_is_explained_in_the_words_of_version_2(self, tmp_path):
+    async def test_error_uses_the_terms_of_version_2(self, tmp_path):
         async with agent_of_the_kit(tmp_path) as peer:
             error = await refused(ask(peer, "initialize", protocolVersion=2))
             assert (error.code, error.data["path"]) == (-32602, "params.info")
@@ -74,22 +74,20 @@ class TestAgent:
                 answer = await ask(peer, "initialize", protocolVersion=asked, info=INFO)
                 assert answer["protocolVersion"] == 2
             error = await refused(ask(peer, "initialize", protocolVersion=1, info=INFO))
-            assert (error.code, "ACP 2 already" in error.message) == (-32600, True)
+            assert (error.code, "already speaks ACP 2" in error.message) == (-32600, True)
 
     @pytest.mark.parametrize(
         ("method", "instead"),
         [("session/load", "replayFrom"), ("session/set_mode", "set_config_option"), ("authenticate", "auth/login")],
     )
-    async def test_methods_that_version_2_does_not_have_are_refused_with_the_one_in_their_place(
-        self, tmp_path, method, instead
-    ):
+    async def test_methods_missing_in_version_2_name_their_replacement(self, tmp_path, method, instead):
         async with agent_of_the_kit(tmp_path) as peer:
             await ask(peer, "initialize", protocolVersion=2, info=INFO)
             error = await refused(ask(peer, method, sessionId="s"))
             assert error.code == -32601
             assert instead in error.message
 
-    async def test_an_unknown_method_and_a_notification_that_does_not_fit_harm_nothing(self, tmp_path):
+    async def test_unknown_methods_and_invalid_notifications_are_harmless(self, tmp_path):
         async with agent_of_the_kit(tmp_path) as peer:
             await ask(peer, "initialize", protocolVersion=2, info=INFO)
             assert (await refused(ask(peer, "unknown"))).code == -32601
@@ -105,7 +103,7 @@ class TestAgent:
             (b'{"jsonrpc":"2.0","id":1.5,"method":"session/list","params":{}}', -32600),
         ],
     )
-    async def test_a_line_that_is_no_message_of_version_2_is_refused(self, tmp_path, line, code):
+    async def test_invalid_version_2_line_is_refused(self, tmp_path, line, code):
         near, far = memory_pair()
         serving = asyncio.create_task(make_agent(tmp_path).serve(far))
         answers = asyncio.Queue()
@@ -121,7 +119,7 @@ class TestAgent:
 
 
 class Lines:
-    """A receiver that puts each line into a queue, decoded."""
+    """A receiver that puts each decoded line into a queue."""
 
     def __init__(self, queue):
         self._queue = queue
@@ -136,7 +134,7 @@ class Lines:
 
 @asynccontextmanager
 async def client_of(*answers):
-    """Our client, on an agent that answers `initialize` with these, one after the other; and what it was asked."""
+    """Connect our client to an agent that gives these answers to `initialize`. Yield it with the received requests."""
     near, far = memory_pair()
     asked = []
     left = list(answers)
@@ -154,9 +152,9 @@ async def client_of(*answers):
 
 
 class TestClient:
-    """What our client makes of the answers of agents."""
+    """How our client handles the responses of agents."""
 
-    async def test_it_asks_in_a_form_for_both_versions(self):
+    async def test_initialize_fits_both_versions(self):
         async with client_of(V1_ANSWER) as (remote, asked):
             [(_, params)] = asked
             assert (params["protocolVersion"], remote.protocol_version) == (2, 1)
@@ -165,29 +163,29 @@ class TestClient:
             assert params["capabilities"] == {}
             assert remote.capabilities.load_session
 
-    async def test_it_takes_version_2(self):
+    async def test_version_2_is_accepted(self):
         async with client_of(V2_ANSWER) as (remote, _):
             assert remote.protocol_version == 2
             assert remote.info.name == "editor"
             assert remote.capabilities.load_session
 
-    async def test_it_asks_again_for_version_1_where_2_is_refused(self):
+    async def test_refused_version_2_is_followed_by_version_1(self):
         async with client_of(RpcError(-32022, "unsupported"), V1_ANSWER) as (remote, asked):
             assert [(request_id, params["protocolVersion"]) for request_id, params in asked] == [(b"1", 2), (b"0", 1)]
             assert "info" not in asked[1][1]
             assert remote.protocol_version == 1
 
-    async def test_the_second_refusal_is_the_error(self):
-        with pytest.raises(ConnectFailed, match="no licence"):
+    async def test_second_refusal_is_raised(self):
+        with pytest.raises(ConnectError, match="no licence"):
             async with client_of(RpcError(-32022, "unsupported"), RpcError(-32603, "no licence")):
                 pass
 
-    async def test_the_first_refusal_is_the_error_of_an_agent_that_speaks_version_2_alone(self):
-        with pytest.raises(ConnectFailed, match="bad settings"):
+    async def test_first_refusal_is_raised_for_a_version_2_agent(self):
+        with pytest.raises(ConnectError, match="bad settings"):
             async with client_of(RpcError(-32603, "bad settings"), RpcError(-32022, "unsupported")):
                 pass
 
-    async def test_an_agent_that_only_echoes_the_number_speaks_version_1(self):
+    async def test_agent_that_echoes_the_version_number_is_version_1(self):
         async with client_of({**V1_ANSWER, "protocolVersion": 2}) as (remote, _):
             assert remote.protocol_version == 1
             assert remote.info.name == "editor"
@@ -198,7 +196,7 @@ class TestClient:
             assert asked[0][1]["protocolVersion"] == 1
             assert "info" not in asked[0][1]
 
-    async def test_files_are_offered_in_version_1_alone(self):
+    async def test_file_methods_are_only_offered_in_version_1(self):
         near, far = memory_pair()
         asked = []
 
@@ -210,13 +208,13 @@ class TestClient:
         async with Peer(far, Agent()), connect_transport(near, files="read"):
             assert asked[0]["protocolVersion"] == 1
 
-    async def test_a_result_that_does_not_fit_version_2_is_an_error_of_the_call(self, tmp_path):
+    async def test_invalid_version_2_result_fails_the_call(self, tmp_path):
         async with client_of(V2_ANSWER, {"session": "none"}) as (remote, _):
             with pytest.raises(RemoteError, match="sessionId"):
                 await remote.new_session(tmp_path)
 
 
-async def test_a_connection_of_version_1_passes_the_same_lines():
+async def test_version_1_connection_passes_lines_unchanged():
     near, far = memory_pair()
     settled = AnsweringTransport(far)
     seen = []
@@ -237,7 +235,7 @@ async def test_a_connection_of_version_1_passes_the_same_lines():
         await settled.close()
 
 
-def test_a_process_that_meets_version_1_alone_imports_nothing_of_version_2(tmp_path):
+def test_version_1_process_does_not_import_version_2(tmp_path):
     program = """
 import asyncio, pathlib, sys
 from tests.agent.connecting import make_agent, session_with

@@ -1,4 +1,4 @@
-"""Which option of a permission request a plain yes or no means, and which scopes an option offers."""
+"""The default options of a permission request, and the scopes that an option offers."""
 
 import pytest
 
@@ -20,7 +20,7 @@ ALL = ["allow_always", "reject_always", "allow_once", "reject_once"]
         ([], None, None),
     ],
 )
-def test_a_plain_answer_is_found_by_kind_and_a_yes_never_binds_for_longer(kinds, yes, no):
+def test_default_option_is_found_by_kind_and_allows_once(kinds, yes, no):
     assert (find_default(kinds, "allow"), find_default(kinds, "reject")) == (yes, no)
 
 
@@ -28,7 +28,7 @@ def option(meta):
     return v1.PermissionOption(option_id="a", name="Always", kind="allow_always", meta=meta)
 
 
-def test_scopes_are_read_as_they_were_written():
+def test_scopes_round_trip():
     scopes = [RememberScope("session", "In this session"), RememberScope("project", "In this project")]
     assert read_scopes(option(write_scopes(scopes))) == scopes
 
@@ -36,5 +36,5 @@ def test_scopes_are_read_as_they_were_written():
 @pytest.mark.parametrize(
     "meta", [None, {}, {"dragoman/remember": "session"}, {"dragoman/remember": [{"scope": 3, "name": "x"}]}]
 )
-def test_an_option_that_offers_no_scopes_or_offers_them_wrongly_has_none(meta):
+def test_option_without_valid_scopes_has_none(meta):
     assert read_scopes(option(meta)) == []

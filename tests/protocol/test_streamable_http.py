@@ -1,4 +1,4 @@
-"""HTTP with event streams, against a server that does what the proposal says and against some that do not."""
+"""HTTP with event streams, with servers that follow the proposal and servers that do not."""
 
 import asyncio
 import logging
@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.json import decode
 
-from dragoman.errors import ConnectionClosed, RemoteError
+from dragoman.errors import ConnectionClosedError, RemoteError
 from dragoman.protocol import event_stream, websocket
-from dragoman.protocol.address import AddressFailed, BadAddress
+from dragoman.protocol.address import AddressError, InvalidAddressError
 from dragoman.protocol.url import open_url
 from dragoman.wire import Peer
 from tests.protocol.rough_server import event, rough_server
+from tests.table import each_row
 from tests.waiting import until
 from tests.wire.peers import Recorder, catch
 
@@ -29,7 +30,7 @@ def result(request, value=None):
 
 
 class Log(Recorder):
-    """Writes down the updates, and the answers when they are told to it, in one list."""
+    """Records updates and answers in one list."""
 
     def texts(self):
         return [params["update"] for _, params in self.seen]
@@ -44,7 +45,7 @@ async def peer_of(url, handler=None, **options):
 
 @asynccontextmanager
 async def connected(handler=None, **options):
-    """A server, a peer that has said initialize to it, and the server's end of the connection's stream."""
+    """Yield a server, an initialized peer, and the server's end of the connection's stream."""
     async with rough_server() as server, peer_of(server.url, handler, **options) as peer:
         await peer.call("initialize", {})
         yield server, peer, await server.stream()
@@ -52,7 +53,7 @@ async def connected(handler=None, **options):
 
 @asynccontextmanager
 async def in_session(handler=None):
-    """The same, with a session that is open, and the server's end of its stream."""
+    """Yield the same with an open session, and the server's end of its stream."""
     async with connected(handler) as (server, peer, stream):
         calling = asyncio.ensure_future(peer.call("session/new", {}))
         stream.send(event(result(await server.posted.get(), {"sessionId": "s"})))
@@ -74,7 +75,7 @@ async def test_initialize_is_answered_in_place():
     assert "acp-connection-id" not in first.headers
 
 
-async def test_a_session_has_a_stream_of_its_own_and_its_posts_name_it():
+async def test_session_has_its_own_stream_and_posts_name_it():
     handler = Log()
     async with in_session(handler) as (server, peer, stream):
         calling, request = await prompted(server, peer)
@@ -86,14 +87,14 @@ async def test_a_session_has_a_stream_of_its_own_and_its_posts_name_it():
         assert handler.texts() == ["a", "b"]
 
 
-async def test_leaving_tells_the_server_so():
+async def test_leaving_deletes_the_connection():
     async with connected() as (server, _, _):
         pass
     assert server.requests[-1].method == "DELETE"
     assert server.requests[-1].headers["acp-connection-id"] == "c-1"
 
 
-async def test_posts_keep_their_order_although_each_is_a_request():
+async def test_posts_keep_their_order():
     async with connected() as (server, peer, _):
         for number in range(50):
             await peer.notify("n", number)
@@ -101,7 +102,7 @@ async def test_posts_keep_their_order_although_each_is_a_request():
             assert (await server.posted.get()).message["params"] == number
 
 
-async def test_cookies_are_returned_and_the_token_goes_with_every_request():
+async def test_cookies_and_token_are_sent_with_every_request():
     async with connected(token=TOKEN, headers={"X-Team": "blue"}) as (server, peer, stream):
         await peer.notify("n")
         request = await server.posted.get()
@@ -111,7 +112,7 @@ async def test_cookies_are_returned_and_the_token_goes_with_every_request():
     assert {request.headers["x-team"] for request in server.requests} == {"blue"}
 
 
-async def test_the_answer_to_a_request_of_the_agent_names_its_session():
+async def test_response_to_an_agent_request_names_its_session():
     async with in_session() as (server, _, stream):
         ask = {"jsonrpc": "2.0", "id": "q-1", "method": "echo", "params": {"sessionId": "s"}}
         stream.send(event(ask))
@@ -120,7 +121,7 @@ async def test_the_answer_to_a_request_of_the_agent_names_its_session():
         assert request.headers["acp-session-id"] == "s"
 
 
-async def test_the_updates_of_a_load_come_before_its_answer_on_another_stream():
+async def test_load_updates_precede_a_response_on_another_stream():
     handler = Log()
     async with connected(handler) as (server, peer, connection):
         calling = asyncio.ensure_future(peer.call("session/load", {"sessionId": "old"}))
@@ -136,7 +137,7 @@ async def test_the_updates_of_a_load_come_before_its_answer_on_another_stream():
         assert handler.texts() == ["behind the answer", *range(20)]
 
 
-async def test_a_load_that_is_refused_is_answered_at_once():
+async def test_refused_load_is_answered_immediately():
     async with connected() as (server, peer, connection):
         calling = asyncio.ensure_future(catch(peer.call("session/load", {"sessionId": "old"})))
         await server.stream("old")
@@ -145,7 +146,7 @@ async def test_a_load_that_is_refused_is_answered_at_once():
         assert (await calling).code == -32002
 
 
-async def test_a_server_that_knows_no_session_before_its_load_gets_no_header_for_it():
+async def test_load_is_repeated_without_the_session_header():
     async with connected() as (server, peer, connection):
 
         def refuse(request):
@@ -165,7 +166,7 @@ async def test_a_server_that_knows_no_session_before_its_load_gets_no_header_for
 
 
 @pytest.mark.parametrize("scope", ["s", None])
-async def test_a_closed_session_has_no_stream_any_more(scope):
+async def test_closed_session_has_no_stream(scope):
     async with connected() as (server, peer, connection):
         calling = asyncio.ensure_future(peer.call("session/new", {}))
         connection.send(event(result(await server.posted.get(), {"sessionId": "s"})))
@@ -181,7 +182,7 @@ async def test_a_closed_session_has_no_stream_any_more(scope):
 # ── streams that break ──────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_numbered_stream_goes_on_where_it_broke_without_repetition():
+async def test_numbered_stream_resumes_without_repetition():
     handler = Log()
     async with in_session(handler) as (server, peer, stream):
         calling, request = await prompted(server, peer)
@@ -195,7 +196,7 @@ async def test_a_numbered_stream_goes_on_where_it_broke_without_repetition():
         assert handler.texts() == ["a", "b", "c"]
 
 
-async def test_an_update_that_merely_looks_like_another_is_not_dropped():
+async def test_equal_updates_are_not_dropped_as_repetitions():
     handler = Log()
     async with in_session(handler) as (server, peer, stream):
         calling, request = await prompted(server, peer)
@@ -204,7 +205,7 @@ async def test_an_update_that_merely_looks_like_another_is_not_dropped():
         assert handler.texts() == ["a", "a", "a"]
 
 
-async def test_a_stream_that_ends_after_each_event_loses_nothing():
+async def test_stream_that_ends_after_each_event_loses_nothing():
     handler = Log()
     async with in_session(handler) as (server, peer, stream):
         calling, request = await prompted(server, peer)
@@ -217,7 +218,7 @@ async def test_a_stream_that_ends_after_each_event_loses_nothing():
         assert handler.texts() == [0, 1, 2, 3, 4]
 
 
-async def test_whoever_waits_on_a_stream_without_numbers_that_breaks_is_told():
+async def test_broken_unnumbered_stream_fails_its_requests():
     handler = Log()
     async with in_session(handler) as (server, peer, stream):
         calling, _ = await prompted(server, peer)
@@ -233,7 +234,7 @@ async def test_whoever_waits_on_a_stream_without_numbers_that_breaks_is_told():
         assert decode(await calling) == {"stopReason": "end_turn"}
 
 
-async def test_a_stream_that_is_still_taken_is_asked_for_again():
+async def test_stream_still_in_use_is_requested_again():
     async with in_session() as (server, peer, stream):
         refusals = iter([409, 503])
 
@@ -250,55 +251,55 @@ async def test_a_stream_that_is_still_taken_is_asked_for_again():
         assert decode(await calling) == {}
 
 
-async def test_a_server_that_forgot_the_connection_ends_it():
+async def test_server_that_forgot_the_connection_ends_it():
     async with connected() as (server, peer, stream):
         server.on_get = lambda request: request.reply(404, b"Unknown Acp-Connection-Id") is None
         calling = asyncio.ensure_future(catch(peer.call("m")))
         await server.posted.get()
         stream.break_off()
         error = await calling
-        assert isinstance(error, RemoteError)  # nothing was numbered: the answer is lost
+        assert isinstance(error, RemoteError)  # without event ids, the answer is lost
         await peer.wait_ended()
-        with pytest.raises(AddressFailed, match=r"HTTP 404 \(Unknown Acp-Connection-Id\).*connect again"):
+        with pytest.raises(AddressError, match=r"HTTP 404 \(Unknown Acp-Connection-Id\).*connect again"):
             await peer.call("m")
 
 
-async def test_a_server_that_never_comes_back_is_given_up(monkeypatch):
+async def test_unavailable_server_ends_the_connection(monkeypatch):
     monkeypatch.setattr(event_stream, "RECONNECT_S", 0.0)
     async with connected() as (server, peer, stream):
         server.on_get = lambda request: request.reply(503) is None
         stream.end()
         await peer.wait_ended()
-        with pytest.raises(AddressFailed, match="HTTP 503"):
+        with pytest.raises(AddressError, match="HTTP 503"):
             await peer.call("m")
 
 
-# ── servers that are none ───────────────────────────────────────────────────────────────────────
+# ── servers without ACP ────────────────────────────────────────────────────────────────────────
 
 
 async def refusal(server, **options):
     async with peer_of(server.url, **options) as peer:
-        with pytest.raises(ConnectionClosed) as caught:
+        with pytest.raises(ConnectionClosedError) as caught:
             await peer.call("initialize", {})
         assert server.url in str(caught.value)
         assert TOKEN not in str(caught.value)
         return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "words"),
     [
-        (401, "wants a token"),
-        (403, "does not let us in"),
-        (404, "see that the path is right"),
+        (401, "needs a valid token"),
+        (403, "access was denied"),
+        (404, "check that the path is right"),
         (405, "no ACP endpoint at this path"),
         (413, "too large"),
-        (418, "does not take what we send"),
-        (500, "in trouble"),
+        (418, "does not accept our messages"),
+        (500, "reports an error"),
         (501, "try the other one"),
     ],
 )
-async def test_a_refusal_says_what_to_do(status, words):
+async def test_refusal_names_the_fix(status, words):
     async with rough_server() as server:
         server.on_post = lambda request: request.reply(status, b'{"error": "because"}') is None
         said = await refusal(server)
@@ -306,10 +307,10 @@ async def test_a_refusal_says_what_to_do(status, words):
         assert words in said
 
 
-async def test_a_token_that_the_server_says_back_is_not_shown():
+async def test_token_repeated_in_a_refusal_is_redacted():
     async with rough_server() as server:
         server.on_post = lambda request: request.reply(401, f"bad: {request.headers['authorization']}".encode()) is None
-        assert "(bad: [hidden])" in await refusal(server, token=TOKEN)
+        assert "(bad: Bearer [hidden])" in await refusal(server, token=TOKEN)
 
 
 async def test_a_redirect_is_not_followed():
@@ -319,28 +320,28 @@ async def test_a_redirect_is_not_followed():
         assert other.requests == []
 
 
-async def test_a_page_is_no_agent():
+async def test_web_page_is_not_an_agent():
     async with rough_server() as server:
         server.on_post = lambda request: request.reply(200, b"<html>Hello</html>", Content_Type="text/html") is None
         assert "without the JSON-RPC answer to initialize" in await refusal(server)
 
 
-async def test_an_answer_without_a_connection_is_none():
+async def test_response_without_a_connection_id_is_refused():
     async with rough_server() as server:
         server.on_post = lambda request: request.reply(200, b'{"jsonrpc":"2.0","id":1,"result":{}}') is None
         async with peer_of(server.url) as peer:
             await peer.call("initialize", {})
-            with pytest.raises(ConnectionClosed, match="without a Acp-Connection-Id header"):
+            with pytest.raises(ConnectionClosedError, match="without a Acp-Connection-Id header"):
                 await peer.call("m")
 
 
-async def test_a_page_is_no_event_stream():
+async def test_web_page_is_not_an_event_stream():
     async with rough_server() as server:
         server.on_get = lambda request: request.reply(200, b"<html>", Content_Type="text/html") is None
         async with peer_of(server.url) as peer:
             await peer.call("initialize", {})
             await peer.wait_ended()
-            with pytest.raises(ConnectionClosed, match=r"with text/html.*where an event stream was expected"):
+            with pytest.raises(ConnectionClosedError, match=r"with text/html.*instead of an event stream"):
                 await peer.call("m")
 
 
@@ -351,22 +352,22 @@ async def test_an_event_over_the_limit_ends_the_connection(monkeypatch):
     async with connected() as (_, peer, stream):
         stream.send(b"data: " + b"x" * 2000)
         await peer.wait_ended()
-        with pytest.raises(ConnectionClosed, match="an event of more than 1000 bytes, the limit"):
+        with pytest.raises(ConnectionClosedError, match="an event longer than the limit of 1000 bytes"):
             await peer.call("m")
 
 
-async def test_a_server_that_dies_over_a_request_fails_that_request():
+async def test_server_exit_during_a_request_fails_it():
     async with connected() as (server, peer, _):
         server.on_post = lambda request: request.die() is None
         error = await catch(peer.call("m"))
         assert isinstance(error, RemoteError)
-        assert "broke the connection" in error.message
+        assert "closed the connection" in error.message
         server.on_post = lambda request: False
         await peer.notify("n", 1)
         assert (await server.posted.get()).message["method"] == "n"
 
 
-async def test_a_request_that_is_refused_fails_alone():
+async def test_refused_request_fails_alone():
     async with connected() as (server, peer, stream):
         server.on_post = lambda request: request.reply(413, b"too large") is None
         error = await catch(peer.call("m"))
@@ -377,7 +378,7 @@ async def test_a_request_that_is_refused_fails_alone():
         assert decode(await calling) == {}
 
 
-async def test_a_server_that_never_answers_can_be_left():
+async def test_silent_server_can_be_left():
     async with rough_server() as server:
         server.on_post = lambda request: True
         async with peer_of(server.url) as peer:
@@ -387,13 +388,13 @@ async def test_a_server_that_never_answers_can_be_left():
         assert (await asyncio.gather(calling, return_exceptions=True))[0].__class__ is asyncio.CancelledError
 
 
-async def test_nothing_listens_there():
+async def test_unreachable_port_is_reported():
     listening = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     listening.close()
     await listening.wait_closed()
     for way in ("http", "websocket", "auto"):
-        with pytest.raises(AddressFailed, match="nothing listens there; see that the server runs"):
+        with pytest.raises(AddressError, match="nothing listens there; check that the server runs"):
             await open_url(f"http://127.0.0.1:{port}/acp", transport=way, token=TOKEN)
 
 
@@ -402,15 +403,15 @@ async def test_nothing_listens_there():
     [
         ("127.0.0.1:80/acp", {}, "begins with 127.0.0.1:|has no scheme"),
         ("ftp://host/acp", {}, "begins with ftp:"),
-        ("http:///acp", {}, "names no host"),
+        ("http:///acp", {}, "has no host"),
         ("http://host:port/acp", {}, "malformed"),
-        ("ws://host/acp", {"transport": "http"}, "give the http:// or https:// one"),
+        ("ws://host/acp", {"transport": "http"}, "use an http:// or https:// URL"),
         ("http://host/acp", {"token": " "}, "the token is empty"),
         ("http://host/acp", {"headers": {"X": "a\nb"}}, "header 'X' cannot be sent"),
     ],
 )
-async def test_what_cannot_be_used_is_said_before_anything_is_sent(url, options, words):
-    with pytest.raises(BadAddress, match=words):
+async def test_unusable_options_are_refused_before_sending(url, options, words):
+    with pytest.raises(InvalidAddressError, match=words):
         await open_url(url, **options)
 
 
@@ -422,10 +423,10 @@ async def test_no_secret_is_logged_or_shown(caplog):
         for way in ("auto", "http"):
             transport = await open_url(secret, transport=way, token=TOKEN)
             async with Peer(transport, Log()) as peer:
-                with pytest.raises(ConnectionClosed) as caught:
+                with pytest.raises(ConnectionClosedError) as caught:
                     await peer.call("initialize", {})
                 assert "passw0rd" not in str(caught.value)
-        with pytest.raises(websocket.NoWebSocket):
+        with pytest.raises(websocket.NoWebSocketError):
             await open_url(server.url, transport="websocket", token=TOKEN)
     assert TOKEN not in caplog.text
     assert "passw0rd" not in caplog.text

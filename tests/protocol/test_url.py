@@ -1,4 +1,4 @@
-"""Opening the URL of an agent: which transport is taken, which version of HTTP is spoken, and whom it trusts."""
+"""Opening the URL of an agent: the transport, the HTTP version and the trusted certificates."""
 
 import asyncio
 import datetime as dt
@@ -14,10 +14,10 @@ from websockets.asyncio.server import serve
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from dragoman.protocol.address import AddressFailed
+from dragoman.protocol.address import AddressError
 from dragoman.protocol.streamable_http import StreamableHttpTransport
 from dragoman.protocol.url import open_url
-from dragoman.protocol.websocket import NoWebSocket
+from dragoman.protocol.websocket import NoWebSocketError
 from dragoman.wire import Peer
 from dragoman.wire.websocket import WebSocketTransport
 from tests.protocol.asgi_endpoint import Endpoint, serving, trusting
@@ -38,7 +38,7 @@ async def peer_at(url, handler=None, **options):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """The files of a key and of a certificate for it, which nobody else trusts."""
+    """Create the files of a key and of a self-signed certificate."""
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
@@ -59,14 +59,14 @@ def certificate(tmp_path_factory):
     return folder / "key", folder / "certificate"
 
 
-async def test_http_is_spoken_in_its_second_version_where_it_is_understood():
+async def test_http_2_is_used_if_supported():
     app = Endpoint()
     async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", transport="http") as (peer, _):
         assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
     assert app.versions == {"2"}
 
 
-async def test_http_is_spoken_in_its_first_version_where_the_second_is_not():
+async def test_http_1_is_used_without_http_2():
     async with rough_server() as server, peer_at(server.url, transport="http"):
         await server.stream()
     assert [request.method for request in server.requests] == ["POST", "GET", "DELETE"]
@@ -86,23 +86,23 @@ async def test_with_tls_the_version_is_agreed_on(certificate):
 
 
 @pytest.mark.parametrize("choice", ["websocket", "auto"])
-async def test_a_certificate_that_nobody_vouches_for_is_refused(choice, certificate):
+async def test_untrusted_certificate_is_refused(choice, certificate):
     async with serving(Endpoint(), tls=certificate) as port:
-        with pytest.raises(AddressFailed, match=r"certificate is not trusted.*SSL_CERT_FILE.*as tls="):
+        with pytest.raises(AddressError, match=r"certificate is not trusted.*SSL_CERT_FILE.*as tls="):
             await open_url(f"https://127.0.0.1:{port}/acp", transport=choice, token=TOKEN)
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused_by_http(certificate):
+async def test_untrusted_certificate_is_refused_over_http(certificate):
     app = Endpoint()
     async with serving(app, tls=certificate) as port:
         transport = await open_url(f"https://127.0.0.1:{port}/acp", transport="http", token=TOKEN)
         async with Peer(transport, Recorder()) as peer:
-            with pytest.raises(AddressFailed, match=r"certificate is not trusted.*as tls="):
+            with pytest.raises(AddressError, match=r"certificate is not trusted.*as tls="):
                 await peer.call("initialize", {})
     assert app.versions == set()
 
 
-async def test_a_websocket_is_taken_where_there_is_one():
+async def test_websocket_is_used_if_available():
     async with serving(Endpoint()) as port:
         for url in (f"http://127.0.0.1:{port}/acp", f"ws://127.0.0.1:{port}/acp"):
             async with peer_at(url) as (peer, transport):
@@ -110,16 +110,16 @@ async def test_a_websocket_is_taken_where_there_is_one():
                 assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
 
 
-async def test_http_is_taken_where_there_is_no_websocket():
+async def test_http_is_used_without_a_websocket():
     async with serving(Endpoint(has_websocket=False)) as port:
         async with peer_at(f"http://127.0.0.1:{port}/acp") as (peer, transport):
             assert isinstance(transport, StreamableHttpTransport)
             assert decode(await peer.call("echo", {"x": 1})) == {"x": 1}
-        with pytest.raises(NoWebSocket, match="HTTP 403"):
+        with pytest.raises(NoWebSocketError, match="HTTP 403"):
             await open_url(f"ws://127.0.0.1:{port}/acp")
 
 
-async def test_the_token_goes_with_the_handshake_and_no_redirect_is_followed():
+async def test_token_is_sent_in_the_handshake_and_redirects_are_not_followed():
     handshakes = []
 
     def redirect(connection, request):
@@ -132,27 +132,27 @@ async def test_the_token_goes_with_the_handshake_and_no_redirect_is_followed():
     async with rough_server() as other, serve(never, "127.0.0.1", 0, process_request=redirect) as server:
         where = other.url.replace("http", "ws", 1)
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(NoWebSocket, match="redirects, which is not followed"):
+        with pytest.raises(NoWebSocketError, match="redirects, which is not followed"):
             await open_url(f"ws://127.0.0.1:{port}/acp", token=TOKEN)
         assert handshakes == [f"Bearer {TOKEN}"]
         assert other.requests == []
 
 
-async def test_what_speaks_no_http_at_all_is_named():
+async def test_server_that_is_not_http_is_reported():
     async def babble(reader, writer):
         writer.write(b"220 ready\r\n")
         writer.close()
 
     async with await asyncio.start_server(babble, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(NoWebSocket, match="answered, but opened no WebSocket"):
+        with pytest.raises(NoWebSocketError, match="answered but did not open a WebSocket"):
             await open_url(f"ws://127.0.0.1:{port}/")
         async with Peer(await open_url(f"http://127.0.0.1:{port}/"), Recorder()) as peer:
-            with pytest.raises(AddressFailed, match="broke the connection"):
+            with pytest.raises(AddressError, match="closed the connection"):
                 await peer.call("initialize", {})
 
 
-async def test_many_sessions_share_one_endpoint_without_waiting_for_each_other():
+async def test_sessions_of_one_endpoint_do_not_block_each_other():
     app = Endpoint()
     async with serving(app) as port, peer_at(f"http://127.0.0.1:{port}/acp", transport="http") as (peer, _):
         sessions = [decode(await peer.call("session/new", {}))["sessionId"] for _ in range(120)]
@@ -162,7 +162,7 @@ async def test_many_sessions_share_one_endpoint_without_waiting_for_each_other()
 
 
 class Slow(Recorder):
-    """Takes one update, and no other before it is told to."""
+    """Accepts one update, and waits for a signal before the next."""
 
     def __init__(self):
         super().__init__()
@@ -173,7 +173,7 @@ class Slow(Recorder):
         return self.gate.wait()
 
 
-async def test_a_reader_that_does_not_read_makes_the_server_wait():
+async def test_slow_reader_makes_the_server_wait():
     slow = Slow()
     async with rough_server() as server, peer_at(server.url, slow, transport="http") as (_, transport):
         stream = await server.stream()

@@ -1,4 +1,4 @@
-"""The types and methods of version 2: complete against its schema, and decoded as it says, strictly and leniently."""
+"""The types and methods of version 2 are complete, and decoded strictly and leniently as in the schema."""
 
 import json
 import random
@@ -9,25 +9,26 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.errors import InvalidParams, InvalidResult
+from dragoman.errors import InvalidParamsError, InvalidResultError
 from dragoman.protocol import methods_v2, v2
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from tests.protocol.schema_instances import V2, dotted
 from tests.protocol.schema_mending import CannotMend, mend_v2
+from tests.table import each_row
 
 REQUESTS = [method for method in methods_v2.REQUESTS.values() if method.result is not Any]
 ALL = [*methods_v2.REQUESTS.values(), *methods_v2.NOTIFICATIONS.values()]
 MENDED = {"capabilities", "_meta"}
-"""Fields that only inform an agent, which takes their default for a malformed value."""
+"""Informational fields, whose default an agent uses instead of a malformed value."""
 
 KEPT_AS_THEY_COME = {"data"}
-"""Fields of any type: the data of an error, which the schema describes for two of the codes."""
+"""Fields of any type: the data of an error, which the schema only describes for two codes."""
 
 MOST_MUTATIONS = 1000
-"""Of one message in a run: that of updates has four times as many."""
+"""Maximum number of mutations per message. Updates have four times as many."""
 
-every_method = pytest.mark.parametrize("method", ALL, ids=lambda each: f"{each.name}-{each.kind}")
-every_request = pytest.mark.parametrize("method", REQUESTS, ids=lambda each: each.name)
+every_method = each_row("method", ALL)
+every_request = each_row("method", REQUESTS)
 
 
 def as_json(value):
@@ -43,14 +44,14 @@ def marked(suffix):
 
 
 def without_defaults(value):
-    """What is left when everything is gone that means the same as being absent."""
+    """Return the value without members that mean the same as being absent."""
     if isinstance(value, dict):
         kept = {key: without_defaults(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each not in (None, [], {})}
     return [without_defaults(each) for each in value] if isinstance(value, list) else value
 
 
-def test_the_table_has_the_methods_types_and_sides_that_the_schema_marks():
+def test_method_table_matches_the_schema():
     requests, notifications = methods_v2.REQUESTS.values(), methods_v2.NOTIFICATIONS.values()
     assert {each.name: (each.params, each.side) for each in requests} == marked("Request")
     assert {each.name: each.result for each in requests} == {
@@ -62,7 +63,7 @@ def test_the_table_has_the_methods_types_and_sides_that_the_schema_marks():
 
 
 @every_method
-def test_every_valid_instance_is_taken_and_comes_back_the_same(method):
+def test_valid_params_decode_and_encode_unchanged(method):
     name = method.params.__name__
     for instance in V2.instances(V2.defs[name]):
         back = json.loads(encode(decode_params(method, as_json(instance))))
@@ -71,7 +72,7 @@ def test_every_valid_instance_is_taken_and_comes_back_the_same(method):
 
 
 @every_request
-def test_every_valid_result_is_taken_and_comes_back_the_same(method):
+def test_valid_results_decode_and_encode_unchanged(method):
     name = method.result.__name__
     for instance in V2.instances(V2.defs[name]):
         back = json.loads(encode(decode_result(method, as_json(instance))))
@@ -79,28 +80,29 @@ def test_every_valid_result_is_taken_and_comes_back_the_same(method):
         assert without_defaults(back) == without_defaults(instance)
 
 
+@pytest.mark.extended
 @every_method
-def test_params_that_the_schema_refuses_are_refused_at_the_place_and_others_are_taken(method):
+def test_params_decoder_agrees_with_the_schema(method):
     name = method.params.__name__
     mutations = list(V2.mutations(name))
     for path, _, message in random.sample(mutations, min(len(mutations), MOST_MUTATIONS)):
         if V2.is_valid(name, message) or MENDED.intersection(path):
             decode_params(method, as_json(message))
             continue
-        with pytest.raises(InvalidParams) as caught:
+        with pytest.raises(InvalidParamsError) as caught:
             decode_params(method, as_json(message))
         assert caught.value.path.startswith(dotted("params", path[:-1]))
         assert {"path", "problem", "expected", "got"} == set(caught.value.data)
 
 
 @every_method
-def test_params_are_mended_exactly_as_the_schema_is_marked(method):
+def test_params_are_repaired_exactly_where_the_schema_is_marked(method):
     name = method.params.__name__
     for path, _, message in V2.mutations(name):
         try:
             mended = mend_v2(V2.defs[name], message)
         except CannotMend:
-            with pytest.raises(InvalidParams):
+            with pytest.raises(InvalidParamsError):
                 decode_params(method, as_json(message), lenient=True)
             continue
         if not KEPT_AS_THEY_COME.intersection(path) and not isinstance(
@@ -113,13 +115,13 @@ def test_params_are_mended_exactly_as_the_schema_is_marked(method):
 
 
 @every_request
-def test_results_are_mended_exactly_as_the_schema_is_marked(method):
+def test_results_are_repaired_exactly_where_the_schema_is_marked(method):
     name = method.result.__name__
     for path, _, message in V2.mutations(name):
         try:
             mended = mend_v2(V2.defs[name], message)
         except CannotMend:
-            with pytest.raises(InvalidResult):
+            with pytest.raises(InvalidResultError):
                 decode_result(method, as_json(message))
             continue
         if not KEPT_AS_THEY_COME.intersection(path):
@@ -134,7 +136,7 @@ def test_null_and_absent_differ_in_upserts():
     assert (update.title, update.kind) == (None, msgspec.UNSET)
 
 
-def test_version_1_alone_imports_nothing_of_version_2():
+def test_version_1_does_not_import_version_2():
     imports = "import sys; import dragoman.protocol.connection, dragoman.protocol.lenient"
     code = f"{imports}; print([name for name in sys.modules if 'v2' in name])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

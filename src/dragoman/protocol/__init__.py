@@ -1,1 +1,1 @@
-"""ACP: its types, its methods, and a typed conversation on top of the wire."""
+"""ACP: its types, its methods, and typed connections."""

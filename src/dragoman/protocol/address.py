@@ -1,4 +1,4 @@
-"""The URL of an agent, and the errors of one that cannot be reached."""
+"""The URL of an agent, and the errors for an agent that cannot be reached."""
 
 import re
 import socket
@@ -9,26 +9,23 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from dragoman.errors import ConnectionClosed, DragomanError
+from dragoman.errors import ConnectionClosedError, DragomanError
 from dragoman.text import one_line
-from dragoman.text.secret import SecretHider
+from dragoman.text.secret import SecretHider, secrets_in
 
 SHOWN_CHARACTERS = 200
-"""The length of a server's reason for its refusal: enough for a sentence, too little for a page."""
-
-SECRET_CHARACTERS = 6
-"""A shorter header is no protection, and hiding it would garble the sentence."""
+"""Maximum length of a server's reason for a refusal: enough for a sentence, too short for a web page."""
 
 _SECURE = {"http": False, "ws": False, "https": True, "wss": True}
 _EXPECTED = "expected something like https://host/acp or ws://127.0.0.1:8421/acp"
 
 
-class BadAddress(DragomanError):
-    """The URL of an agent, or a header for it, cannot be used."""
+class InvalidAddressError(DragomanError):
+    """The URL of an agent, or a header for it, is invalid."""
 
 
-class AddressFailed(ConnectionClosed):
-    """No agent can be reached at this URL: `status` is that of its answer, if it answered."""
+class AddressError(ConnectionClosedError):
+    """No agent can be reached at this URL. `status` is the HTTP status, if the server answered."""
 
     def __init__(self, url: str, problem: str, *, status: int | None = None) -> None:
         self.url = url
@@ -38,21 +35,21 @@ class AddressFailed(ConnectionClosed):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """The place of an agent, and the credentials for it; only `shown` may be shown."""
+    """The URL of an agent and the credentials for it. Only `shown` may be shown."""
 
     url: str
-    """Its http or https form."""
+    """The URL with the scheme http or https."""
     headers: Mapping[str, str]
     is_websocket_only: bool
     is_secure: bool
     host: str
     port: int
     shown: str
-    """Without name, password and query, any of which may be secret."""
+    """The URL without user name, password and query, which may be secret."""
 
     @classmethod
     def parse(cls, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None) -> Self:
-        """Make one of a URL; raises BadAddress."""
+        """Parse the URL of an agent. Raises InvalidAddressError."""
         parts, port = _split(url)
         secure = _SECURE[parts.scheme]
         bracketed = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
@@ -69,51 +66,56 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def websocket_url(self) -> str:
-        """The same place for a WebSocket."""
+        """The URL with the scheme ws or wss."""
         return "ws" + self.url.removeprefix("http")
 
-    def fail(self, problem: str, *, status: int | None = None) -> AddressFailed:
-        """Return the error that says so; no secret of ours is in it, even if the server says it back."""
-        return AddressFailed(self.shown, self.without_secrets(problem), status=status)
+    def fail(self, problem: str, *, status: int | None = None) -> AddressError:
+        """Return an error with this problem. Secrets are redacted, even if the server repeats them."""
+        return AddressError(self.shown, self.without_secrets(problem), status=status)
 
     def without_secrets(self, text: str) -> str:
-        """Return a text without the values of our headers."""
-        values = self.headers.values()
-        secrets = (*values, *(value.removeprefix("Bearer ") for value in values))
-        return SecretHider(secrets, shortest=SECRET_CHARACTERS).clean(text)
+        """Return a text with the secrets of our headers redacted."""
+        secrets = (secret for name, value in self.headers.items() for secret in secrets_in(name, value))
+        return SecretHider(secrets).clean(text)
 
-    def refuse(self, status: int, said: bytes = b"") -> AddressFailed:
-        """Return the error for an answer that is a refusal."""
-        return self.fail(explain_status(status, said), status=status)
+    def refuse(self, status: int, body: bytes = b"") -> AddressError:
+        """Return the error for an unsuccessful response."""
+        return self.fail(explain_status(status, body), status=status)
 
 
-def explain_status(status: int, said: bytes = b"") -> str:
-    """Return the meaning of an HTTP status for a person who gave the URL of an agent."""
-    step = _STEPS.get(status)
-    if step is None:
-        step = _REDIRECTED if 300 <= status < 400 else "the server is in trouble; its log says why"
-        step = step if status < 400 or status >= 500 else "it does not take what we send; see that it speaks ACP"
-    words = _first_words(said)
-    if len(words.split()) >= _LEAST_SENTENCE:
-        # A server's sentence on tokens is about headers, which the person who gives the token does not see.
-        return f"answered HTTP {status}: {step if status == _UNAUTHORIZED else words}"
-    return f"answered HTTP {status}{f' ({words})' if words else ''}: {step}"
+def explain_status(status: int, body: bytes = b"") -> str:
+    """Return the meaning of an HTTP status for the user who configured the agent's URL."""
+    advice = _ADVICE.get(status)
+    if advice is None:
+        advice = _REDIRECTED if 300 <= status < 400 else "the server reports an error; see its log for the reason"
+        advice = (
+            advice if status < 400 or status >= 500 else "it does not accept our messages; check that it speaks ACP"
+        )
+    reason = _server_reason(body)
+    if len(reason.split()) >= MIN_SENTENCE_WORDS:
+        # A server's sentence about tokens mentions headers, which the user who passes the token does not see.
+        return f"answered HTTP {status}: {advice if status == _UNAUTHORIZED else reason}"
+    return f"answered HTTP {status}{f' ({reason})' if reason else ''}: {advice}"
 
 
 def explain_os_error(error: BaseException) -> str:
-    """Return the reason why an address cannot be reached, and the next step."""
+    """Return why an address cannot be reached, and the next step."""
     match error:
         case ssl.SSLCertVerificationError():
             return (
-                f"its certificate is not trusted ({error.verify_message}); if you know its authority, name the "
-                "authority's file in the variable SSL_CERT_FILE; a program in Python may also give it as tls="
+                f"its certificate is not trusted ({error.verify_message}); if you trust "
+                "its authority, put the path of the "
+                "authority's certificate in SSL_CERT_FILE, or pass it as tls= in Python"
             )
         case ssl.SSLError():
-            return f"TLS failed ({error.reason or type(error).__name__}); see whether it is http:// and not https://"
+            return (
+                f"TLS failed ({error.reason or type(error).__name__}); check whether the URL "
+                "should begin with http:// instead of https://"
+            )
         case ConnectionRefusedError():
-            return "nothing listens there; see that the server runs, and on that port"
+            return "nothing listens there; check that the server runs on that port"
         case socket.gaierror():
-            return f"{error.strerror}; see that the name of the host is right"
+            return f"{error.strerror}; check the host name"
         case OSError() if error.strerror:
             return error.strerror
         case _:
@@ -121,31 +123,32 @@ def explain_os_error(error: BaseException) -> str:
 
 
 _REDIRECTED = (
-    "it redirects, which is not followed: the token is for this address alone; give the address it redirects to"
+    "it redirects, which is not followed because the token is only for this "
+    "address; use the address that it redirects to"
 )
 
 _UNAUTHORIZED = 401
 
-_LEAST_SENTENCE = 5
-"""Words of a server's that say more than ours, as the name of a status does not."""
+MIN_SENTENCE_WORDS = 5
+"""A server's reason of this many words says more than our advice. A shorter one only names the status."""
 
-_STEPS = {
-    200: "where an event stream was expected; see that the path is that of an ACP endpoint, such as /acp",
-    400: "it does not understand the request; see that it speaks ACP, and which version of the proposal",
-    401: "it wants a token, or another one; a command takes it from --token-file FILE or $DRAGOMAN_TOKEN",
-    403: "it does not let us in; see that the token, the host name and the origin are what it expects",
-    404: "it knows no such endpoint, connection or session; see that the path is right, such as /acp, or connect again",
-    405: "there is no ACP endpoint at this path; see that the path is right, such as /acp",
+_ADVICE = {
+    200: "instead of an event stream; check that the path is that of an ACP endpoint, such as /acp",
+    400: "it does not understand the request; check that it speaks ACP and this version of the proposal",
+    401: "it needs a valid token; pass it with --token-file FILE or in $DRAGOMAN_TOKEN",
+    403: "access was denied; check the token, the host name and the origin",
+    404: "it does not know this endpoint or session; check that the path is right, such as /acp, or connect again",
+    405: "there is no ACP endpoint at this path; check that the path is right, such as /acp",
     406: "it sends no event stream; try a WebSocket, with a ws:// or wss:// URL",
     410: "the connection is gone; connect again",
-    413: "the message is too large for it; send less, or raise its limit",
-    415: "it takes no JSON; see that it speaks ACP",
-    426: "it takes WebSockets only; give a ws:// or wss:// URL",
+    413: "the message is too large for the server; send less or raise its limit",
+    415: "it does not accept JSON; check that it speaks ACP",
+    426: "it accepts only WebSockets; use a ws:// or wss:// URL",
     429: "too many requests; try again later",
-    501: "it does not have this way of talking; try the other one, WebSocket or HTTP",
-    502: "what stands before the agent does not reach it; see that it runs",
-    503: "it is not ready, or has too much to do; try again later",
-    504: "what stands before the agent got no answer from it in time; see that it runs",
+    501: "it does not support this transport; try the other one, WebSocket or HTTP",
+    502: "the proxy in front of the agent cannot reach it; check that it runs",
+    503: "it is not ready or overloaded; try again later",
+    504: "the proxy in front of the agent got no answer in time; check that it runs",
 }
 
 
@@ -154,38 +157,38 @@ def _split(url: str) -> tuple[SplitResult, int]:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError:
-        raise BadAddress(f"the URL of the agent is malformed; {_EXPECTED}") from None
+        raise InvalidAddressError(f"the URL of the agent is malformed; {_EXPECTED}") from None
     if parts.scheme not in _SECURE:
-        given = f"begins with {parts.scheme}:" if parts.scheme else "has no scheme"
-        raise BadAddress(f"the URL of the agent {given}; {_EXPECTED}")
+        problem = f"begins with {parts.scheme}:" if parts.scheme else "has no scheme"
+        raise InvalidAddressError(f"the URL of the agent {problem}; {_EXPECTED}")
     if not parts.hostname or re.search(r"[\s\x00-\x1f]", url.strip()):
-        raise BadAddress(f"the URL of the agent names no host; {_EXPECTED}")
+        raise InvalidAddressError(f"the URL of the agent has no host; {_EXPECTED}")
     return parts, port or (443 if _SECURE[parts.scheme] else 80)
 
 
 def _headers(token: str | None, headers: Mapping[str, str]) -> dict[str, str]:
     if token is not None:
         if not token.strip():
-            raise BadAddress("the token is empty; leave it out, or give the one that the agent's operator has")
+            raise InvalidAddressError("the token is empty; leave it out, or use the token from the agent's operator")
         headers = {**headers, "Authorization": f"Bearer {token.strip()}"}
     for name, value in headers.items():
         if not name or not is_header(name) or " " in name or ":" in name or not is_header(value):
-            raise BadAddress(f"the header {name!r} cannot be sent; expected one line of ASCII characters")
+            raise InvalidAddressError(f"the header {name!r} cannot be sent; expected one line of ASCII characters")
     return dict(headers)
 
 
 def is_header(text: str) -> bool:
-    """Tell whether a text can be the value of a header as it is."""
+    """Return whether a text can be used unchanged as a header value."""
     return text.isascii() and text.isprintable() and text == text.strip()
 
 
-def _first_words(said: bytes) -> str:
-    """Return a server's reason for its refusal, unless it is a page."""
-    text = said.decode(errors="replace").strip()
+def _server_reason(body: bytes) -> str:
+    """Return a server's reason for its refusal, unless the body is a web page."""
+    text = body.decode(errors="replace").strip()
     try:
-        content = msgspec.json.decode(said, type=dict[str, object])
+        content = msgspec.json.decode(body, type=dict[str, object])
         found = content.get("error") or content.get("detail") or content.get("message") or text
-        text = str(found.get("message", found)) if isinstance(found, dict) else str(found)  # type: ignore[reportUnknownMemberType] -- a stranger's JSON
+        text = str(found.get("message", found)) if isinstance(found, dict) else str(found)  # type: ignore[reportUnknownMemberType] -- a server's JSON
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         if text.startswith("<"):
             return ""

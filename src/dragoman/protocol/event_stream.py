@@ -1,46 +1,47 @@
-"""One event stream of a server, which is opened again when it breaks, where it broke.
+"""An event stream from a server that is resumed when it breaks.
 
-A server that numbers its events goes on behind the last one that came (`Last-Event-ID`), and may repeat some: those
-are dropped. A server that does not number them has lost the events under way when a stream broke; `on_gap` tells the
-requests that wait for them. A stream that ended without an error was complete.
+A server that numbers its events continues after the last one (`Last-Event-ID`). Repeated events are dropped. If a
+server does not number its events, events can be lost when a stream breaks. `on_gap` then notifies the requests that
+wait for them. A stream that ended without an error was complete.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from dragoman.protocol.address import AddressFailed
-from dragoman.protocol.http_link import HttpLink, LinkBroken
+from dragoman.backoff import Backoff
+from dragoman.protocol.address import AddressError
+from dragoman.protocol.http_link import HttpLink, LinkError
 
 RECONNECT_S = 30.0
-"""For a stream to come back before it is given up: a restart of a server, or a walk to another network."""
+"""How long to retry a broken stream: a restart of the server, or a change of network."""
 
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
 
 STEADY_S = 5.0
-"""A stream that lasted this long was a good one, even if nothing came."""
+"""A stream that lasted this long counts as working, even without an event."""
 
 REMEMBERED_EVENTS = 256
-"""Ids of the last events, to recognise those that a server repeats."""
+"""Number of event ids kept to recognise repeated events."""
 
 PASSING_STATUSES = frozenset((409, 425, 429, 500, 502, 503, 504))
-"""Refusals that may be over soon; 409 is that of a server that has not noticed yet that our last stream broke."""
+"""Refusals that may be temporary. A server answers 409 if it has not noticed that our last stream broke."""
 
 
 class ServerStream:
-    """Reads the events of one scope, the connection's or a session's, and gives each to `take` as a line."""
+    """Reads the events of one scope, a connection or a session, and passes each to `on_line` as a line."""
 
-    def __init__(self, link: HttpLink, headers: Mapping[str, str], take: Callable[[bytes], None]) -> None:
+    def __init__(self, link: HttpLink, headers: Mapping[str, str], on_line: Callable[[bytes], None]) -> None:
         self.opened = asyncio.Event()
-        """Set when the server has answered for the first time, or will not."""
-        self.end: AddressFailed | None = None
-        """Why it is over, once it is."""
+        """Set when the server has answered for the first time, or will not answer."""
+        self.end: AddressError | None = None
+        """Why the stream ended, once it has ended."""
         self.was_open = False
         self.on_gap: Callable[[], None] | None = None
         self._link = link
         self._headers = headers
-        self._take = take
+        self._on_line = on_line
         self._may_read = asyncio.Event()
         self._may_read.set()
         self._seen: deque[str] = deque(maxlen=REMEMBERED_EVENTS)
@@ -50,29 +51,29 @@ class ServerStream:
         self._stopped = False
 
     def pause(self) -> None:
-        """Read no further, so that the server has to wait."""
+        """Stop reading, so that the server has to wait."""
         self._may_read.clear()
 
     def resume(self) -> None:
-        """Read on."""
+        """Continue reading."""
         self._may_read.set()
 
     def stop(self) -> None:
-        """Read nothing behind the event that is being read, and do not come back."""
+        """Stop after the current event, without reconnecting."""
         self._stopped = True
 
     async def run(self) -> None:
-        """Read until the stream is stopped or over; never raises."""
+        """Read until the stream is stopped or ended. Never raises."""
         try:
             while not self._stopped:
                 await self._read_or_wait()
-        except AddressFailed as end:
+        except AddressError as end:
             self.end = end
         finally:
             self.opened.set()
 
     async def wait_quiet(self, quiet_s: float) -> None:
-        """Wait until nothing has come for a while, or nothing will."""
+        """Wait until no event has arrived for a while, or none can arrive."""
         while self.end is None and not self._stopped:
             since = self._idle_since
             left = quiet_s if since is None else since + quiet_s - _now()
@@ -84,12 +85,12 @@ class ServerStream:
         began = _now()
         try:
             await self._read()
-            problem = self._link.address.fail("ends its event stream again and again; its log says why")
-        except LinkBroken as broken:
+            problem = self._link.address.fail("keeps ending its event stream; see its log for the reason")
+        except LinkError as broken:
             problem = self._link.address.fail(broken.problem)
             if self.was_open and not self._seen and self.on_gap is not None:
                 self.on_gap()
-        except AddressFailed as refused:
+        except AddressError as refused:
             if refused.status not in PASSING_STATUSES:
                 raise
             problem = refused
@@ -122,31 +123,30 @@ class ServerStream:
         if event_id:
             self._seen.append(event_id)
         if data:
-            # A newline in JSON can only be blank space, and elsewhere it ends the message.
-            self._take(data.replace("\n", " ").encode())
+            # A newline inside JSON is only white space, but it would end the message.
+            self._on_line(data.replace("\n", " ").encode())
 
 
 class _Retry:
-    """Waits longer before each attempt, and gives up after `RECONNECT_S` without success."""
+    """Waits longer before each attempt, and fails after `RECONNECT_S` without success."""
 
     def __init__(self) -> None:
         self._failing_since: float | None = None
-        self._delay_s = FIRST_DELAY_S
+        self._backoff = Backoff(FIRST_DELAY_S, LONGEST_DELAY_S)
 
     def reset(self) -> None:
-        """Take note of a success."""
+        """Record a success."""
         self._failing_since = None
-        self._delay_s = FIRST_DELAY_S
+        self._backoff.reset()
 
     async def wait(self) -> bool:
-        """Wait until the next attempt; returns False when there should be none."""
+        """Wait until the next attempt. Return False when there should be none."""
         now = _now()
         if self._failing_since is None:
             self._failing_since = now
         if now - self._failing_since > RECONNECT_S:
             return False
-        await asyncio.sleep(self._delay_s)
-        self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
+        await asyncio.sleep(self._backoff.next_s())
         return True
 
 

@@ -1,8 +1,8 @@
-"""HTTP to the place of an agent: HTTP/2 where it is spoken, cookies, and foreign errors made ours.
+"""HTTP to an agent: HTTP/2 if the server supports it, cookies, and translated errors.
 
-httpx2 does the work, with two limits. On one HTTP/2 connection a long event stream keeps the others from seeing what
-has come for them until something comes for itself, so each has a connection of its own; the posts, which go one after
-the other, share one. And for http:// it has to be told which version to speak: we find out by asking for HTTP/2.
+httpx2 has two limits that this module works around. On one HTTP/2 connection, a long event stream delays the events of
+the others until it receives an event itself. Each stream therefore has its own connection. The POSTs share one, because
+they are sent one after another. For http:// URLs httpx2 needs the HTTP version in advance, so we probe for HTTP/2.
 """
 
 import asyncio
@@ -21,25 +21,25 @@ import msgspec
 from dragoman.errors import DragomanError
 from dragoman.library_logs import unlogged
 from dragoman.protocol.address import Address, explain_os_error
-from dragoman.wire.websocket import MAX_FRAME_BYTES
+from dragoman.wire.framing import MAX_FRAME_BYTES
 
 CONNECT_TIMEOUT_S = 15.0
-"""As long as browsers try, roughly; an address that does not answer at all is mostly a wrong one."""
+"""About as long as browsers try. An address that does not answer at all is usually wrong."""
 
 POST_TIMEOUT_S = 60.0
-"""A post is answered at once, before its work is done; the rest is for large messages and slow networks."""
+"""A POST is answered before its work is done. The rest is for large messages and slow networks."""
 
 PROBE_TIMEOUT_S = 3.0
-"""For a server to show that it speaks HTTP/2, which its first frame tells."""
+"""How long the server may need to show that it speaks HTTP/2. Its first frame does."""
 
 KEEPALIVE_S = 3.0
-"""An idle connection is used again for this long: most servers close it after five, and lose a request then."""
+"""How long to reuse an idle connection. Most servers close it after five seconds, and then lose a request."""
 
 MAX_ERROR_BYTES = 4096
-"""Of a refusal, to quote from."""
+"""Maximum number of bytes read from a refusal, to quote from."""
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
-"""The first words of HTTP/2, with empty settings."""
+"""The connection preface of HTTP/2, with empty settings."""
 _SETTINGS_TYPE = 4
 
 _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -47,20 +47,20 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4))
     if hasattr(socket, name)
 ]
-"""A network that was pulled is noticed in forty seconds."""
+"""Keep-alive settings that detect a disconnected network within forty seconds."""
 
 
-class LinkBroken(DragomanError):
-    """The network failed; a message that `never_left` can be sent again. It stays within the transport."""
+class LinkError(DragomanError):
+    """The network failed. A message that `was_not_sent` can be sent again. Only used inside the transport."""
 
-    def __init__(self, problem: str, *, never_left: bool) -> None:
+    def __init__(self, problem: str, *, was_not_sent: bool) -> None:
         self.problem = problem
-        self.never_left = never_left
+        self.was_not_sent = was_not_sent
         super().__init__(problem)
 
 
 class PostResponse(msgspec.Struct, frozen=True):
-    """The answer to a post."""
+    """The response to a POST."""
 
     status: int
     headers: Mapping[str, str]
@@ -68,7 +68,7 @@ class PostResponse(msgspec.Struct, frozen=True):
 
 
 class HttpLink:
-    """Sends requests to one address; use it as an async context manager."""
+    """Sends requests to one address. Use it as an async context manager."""
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None = None) -> None:
         self.address = address
@@ -90,7 +90,7 @@ class HttpLink:
         await self._posts.aclose()
 
     async def post(self, line: bytes, headers: Mapping[str, str], timeout_s: float = POST_TIMEOUT_S) -> PostResponse:
-        """Send a message; raises LinkBroken, or AddressFailed when the answer is too large."""
+        """Send a message. Raises LinkError, or AddressError if the response is too large."""
         json = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
         with unlogged(), _translated(timeout_s):
             async with (
@@ -101,14 +101,14 @@ class HttpLink:
                 return PostResponse(response.status_code, response.headers, await self._read(response, limit))
 
     async def delete(self, headers: Mapping[str, str]) -> None:
-        """Let the server forget the connection; raises LinkBroken."""
+        """Ask the server to close the connection. Raises LinkError."""
         with unlogged(), _translated(CONNECT_TIMEOUT_S):
             async with self._posts.stream("DELETE", self.address.url, headers=headers):
                 return
 
     @asynccontextmanager
     async def events(self, headers: Mapping[str, str]) -> AsyncGenerator[httpx2.EventSource]:
-        """Open an event stream. Raises LinkBroken, and AddressFailed when it is refused or is no event stream."""
+        """Open an event stream. Raises LinkError, and AddressError if it is refused or is not an event stream."""
         accept = {"Accept": "text/event-stream", **headers}
         try:
             with unlogged(), _translated(CONNECT_TIMEOUT_S):
@@ -121,7 +121,7 @@ class HttpLink:
                     yield httpx2.EventSource(response, max_event_size=MAX_FRAME_BYTES)
         except httpx2.SSEError:
             raise self.address.fail(
-                f"sent an event of more than {MAX_FRAME_BYTES} bytes, the limit; let the agent send less at a time"
+                f"sent an event longer than the limit of {MAX_FRAME_BYTES} bytes; the agent must send smaller messages"
             ) from None
 
     async def _check_events(self, response: httpx2.Response) -> None:
@@ -131,16 +131,18 @@ class HttpLink:
         if kind != "text/event-stream":
             raise self.address.refuse(200, f"with {kind or 'no content type'}".encode())
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise self.address.fail("compresses its event stream, which was not asked for; turn that off there")
+            raise self.address.fail(
+                "compresses its event stream, which is not supported; turn compression off at the agent"
+            )
 
     async def _read(self, response: httpx2.Response, limit: int) -> bytes:
-        """Read an answer; of a refusal only its beginning, to quote from."""
+        """Read a response. Of a refusal read only the beginning, to quote from."""
         found = bytearray()
         async for piece in response.aiter_raw():
             found += piece
             if len(found) > limit:
                 if response.is_success:
-                    raise self.address.fail(f"answered with more than {limit} bytes, the limit")
+                    raise self.address.fail(f"sent an answer longer than the limit of {limit} bytes")
                 break
         return bytes(found[:limit])
 
@@ -158,14 +160,14 @@ class HttpLink:
 
     def _context(self) -> ssl.SSLContext | bool:
         if not self.address.is_secure:
-            return False  # there is nothing to verify, and no redirect to follow
+            return False  # there is nothing to verify, and redirects are not followed
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
 
 
 class _translated:  # noqa: N801 -- reads as a statement, like contextlib.suppress
-    """Makes a `LinkBroken` of the errors of httpx2."""
+    """Translates httpx2 errors into `LinkError`."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -180,21 +182,21 @@ class _translated:  # noqa: N801 -- reads as a statement, like contextlib.suppre
             case httpx2.SSEError():
                 return
             case httpx2.ConnectTimeout():
-                raise LinkBroken(f"did not answer within {CONNECT_TIMEOUT_S:g} s", never_left=True) from None
+                raise LinkError(f"did not answer within {CONNECT_TIMEOUT_S:g} s", was_not_sent=True) from None
             case httpx2.ConnectError():
-                raise LinkBroken(f"cannot be reached: {_reason(error)}", never_left=True) from None
+                raise LinkError(f"cannot be reached: {_reason(error)}", was_not_sent=True) from None
             case TimeoutError() | httpx2.TimeoutException():
-                raise LinkBroken(f"did not answer within {self._timeout_s:g} s", never_left=False) from None
+                raise LinkError(f"did not answer within {self._timeout_s:g} s", was_not_sent=False) from None
             case httpx2.InvalidURL():
-                raise LinkBroken("is no URL that can be used; see that it is spelled right", never_left=False) from None
+                raise LinkError("is not a valid URL; check its spelling", was_not_sent=False) from None
             case httpx2.HTTPError() | OSError():
-                raise LinkBroken(f"broke the connection ({_reason(error)})", never_left=False) from None
+                raise LinkError(f"closed the connection ({_reason(error)})", was_not_sent=False) from None
             case _:
                 return
 
 
 def _keep_alive(response: httpx2.Response) -> None:
-    """Let the system look after a stream on which nothing has to come for hours, so that a dead one is noticed."""
+    """Turn on TCP keep-alive, so that a dead stream is noticed even if no event is due for hours."""
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
     if isinstance(connection, socket.socket):
@@ -203,7 +205,7 @@ def _keep_alive(response: httpx2.Response) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the cause of a foreign error, as far down as it is known."""
+    """Return the innermost known cause of a foreign error."""
     cause: BaseException | None = error
     found = error
     while cause is not None:
@@ -214,7 +216,7 @@ def _reason(error: BaseException) -> str:
 
 
 async def speaks_http2(address: Address) -> bool:
-    """Find out whether a server without TLS speaks HTTP/2; raises AddressFailed when it cannot be reached."""
+    """Return whether a server without TLS speaks HTTP/2. Raises AddressError if it cannot be reached."""
     proxy = getproxies().get("http")
     if proxy and not proxy_bypass(address.host):
         return False

@@ -1,4 +1,4 @@
-"""The methods of ACP version 1: the side that handles each, its types, and the capability that it needs."""
+"""The methods of ACP version 1: the side that handles each, its types, and the capability that it requires."""
 
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class Method(msgspec.Struct, Generic[P, R], frozen=True, eq=False):
-    """One method: `side` handles it, and `capability` is the dotted path that must be advertised for its use."""
+    """One method. `side` handles it, and `capability` is the dotted path that must be advertised for its use."""
 
     name: str
     side: Side
@@ -151,59 +151,13 @@ PROXY_SUCCESSOR_NOTIFICATION = _notification("proxy/successor", "proxy", v1.Prox
 
 CANCEL_REQUEST = _notification("$/cancel_request", "protocol", v1.CancelRequestNotification)
 
-REQUESTS: Mapping[str, Method[Any, Any]] = {
-    method.name: method
-    for method in (
-        INITIALIZE,
-        AUTHENTICATE,
-        LOGOUT,
-        SESSION_NEW,
-        SESSION_LOAD,
-        SESSION_LIST,
-        SESSION_DELETE,
-        SESSION_FORK,
-        SESSION_RESUME,
-        SESSION_CLOSE,
-        SESSION_SET_MODE,
-        SESSION_SET_CONFIG_OPTION,
-        SESSION_PROMPT,
-        PROVIDERS_LIST,
-        PROVIDERS_SET,
-        PROVIDERS_DISABLE,
-        AUTH_STATUS,
-        SESSION_ARCHIVE,
-        SESSION_UNARCHIVE,
-        SESSION_STATUS,
-        SESSION_SET_TITLE,
-        SESSION_REQUEST_PERMISSION,
-        FS_READ_TEXT_FILE,
-        FS_WRITE_TEXT_FILE,
-        TERMINAL_CREATE,
-        TERMINAL_OUTPUT,
-        TERMINAL_RELEASE,
-        TERMINAL_WAIT_FOR_EXIT,
-        TERMINAL_KILL,
-        ELICITATION_CREATE,
-        MCP_MESSAGE,
-        PROXY_INITIALIZE,
-        PROXY_SUCCESSOR,
-    )
-}
-"""The requests, by name."""
+_ALL: list[Method[Any, Any]] = [each for each in globals().values() if isinstance(each, Method)]
 
-NOTIFICATIONS: Mapping[str, Method[Any, Any]] = {
-    method.name: method
-    for method in (
-        SESSION_CANCEL,
-        SESSION_UPDATE,
-        ELICITATION_COMPLETE,
-        AUTH_STATUS_UPDATE,
-        MCP_NOTIFICATION,
-        PROXY_SUCCESSOR_NOTIFICATION,
-        CANCEL_REQUEST,
-    )
-}
-"""The notifications, by name."""
+REQUESTS: Mapping[str, Method[Any, Any]] = {each.name: each for each in _ALL if each.kind == "request"}
+"""The requests by name."""
+
+NOTIFICATIONS: Mapping[str, Method[Any, Any]] = {each.name: each for each in _ALL if each.kind == "notification"}
+"""The notifications by name."""
 
 METHODS: Mapping[str, Method[Any, Any]] = {**NOTIFICATIONS, **REQUESTS}
-"""All methods, by name; those that are both, `mcp/message` and `proxy/successor`, stand here as the request."""
+"""All methods by name. `mcp/message` and `proxy/successor` are both kinds, and listed as requests."""

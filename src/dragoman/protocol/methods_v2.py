@@ -1,6 +1,6 @@
-"""The methods of ACP version 2, a draft: the side that handles each, its types, and the capability that it needs.
+"""The methods of ACP version 2, a draft: the side that handles each, its types, and the capability that it requires.
 
-A capability of version 2 is an object or absent; `capabilities.session` stands for all methods that every agent with
+A capability of version 2 is an object or absent. `capabilities.session` covers all methods that every agent with
 sessions has. `auth/login` and `auth/logout` are advertised by auth methods, not by a capability.
 """
 
@@ -77,10 +77,10 @@ def _table(
 
 
 REQUESTS = _table("request", _STABLE_REQUESTS, _UNSTABLE_REQUESTS)
-"""The requests, by name."""
+"""The requests by name."""
 
 NOTIFICATIONS = _table("notification", _STABLE_NOTIFICATIONS, _UNSTABLE_NOTIFICATIONS)
-"""The notifications, by name."""
+"""The notifications by name."""
 
 METHODS: Mapping[str, Method[Any, Any]] = {**NOTIFICATIONS, **REQUESTS}
-"""All methods, by name; those that are both, `mcp/message` and `proxy/successor`, stand here as the request."""
+"""All methods by name. `mcp/message` and `proxy/successor` are both kinds, and listed as requests."""

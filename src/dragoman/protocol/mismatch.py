@@ -1,7 +1,7 @@
-"""A field of a message that does not have its type: its path, the expected value, the actual one.
+"""Errors for a field of the wrong type: its path, the expected value and the actual value.
 
-Values are quoted where that helps and cut short. Values in `env`, `headers` or `_meta` are never quoted, and
-neither is a string where a list or an object belongs: it may hold all of those.
+Values are quoted if that helps, and shortened. Values in `env`, `headers` or `_meta` are never quoted. A string in the
+place of a list or an object is not quoted either, because it may contain such values.
 """
 
 from collections.abc import Iterable
@@ -12,43 +12,50 @@ from msgspec import inspect
 from dragoman.text.excerpt import shorten
 
 SECRET_FIELDS = frozenset({"env", "headers", "_meta"})
-MENDED_FIELDS = frozenset({"clientCapabilities", "clientInfo", "capabilities", "_meta"})
-"""Fields where an agent, too, takes the default for a malformed value: they only inform it."""
+INFORMATIONAL_FIELDS = frozenset({"clientCapabilities", "clientInfo", "capabilities", "_meta"})
+"""Fields for which even an agent uses the default instead of a malformed value, because they are only informational."""
 EMPTY_WHEN_NONE = frozenset({"mcpServers", "args", "env", "headers"})
-"""Required arrays that clients with nothing to put in often leave out."""
+"""Required arrays that clients often omit if they are empty."""
 MAX_QUOTED = 60
 
 
 class FieldPath(NamedTuple):
-    """The path of a field in a message, and how strict to be there."""
+    """The path of a field in a message, and how strictly to decode it."""
 
     path: str
     lenient: bool
     secret: bool = False
 
     def key(self, name: str) -> "FieldPath":
-        """Return the path of a field of this one."""
+        """Return the path of a member of this field."""
         step = f".{name}" if name.isidentifier() else f"[{quote(name)}]"
-        return FieldPath(self.path + step, self.lenient or name in MENDED_FIELDS, self.secret or name in SECRET_FIELDS)
+        return FieldPath(
+            self.path + step, self.lenient or name in INFORMATIONAL_FIELDS, self.secret or name in SECRET_FIELDS
+        )
 
     def item(self, index: int) -> "FieldPath":
-        """Return the path of an item of this one."""
+        """Return the path of an item of this field."""
         return FieldPath(f"{self.path}[{index}]", self.lenient, self.secret)
 
 
-class TypeMismatch(Exception):  # never leaves the package: it becomes InvalidParams or InvalidResult
-    """A value that does not have the type of its field."""
+class TypeMismatchError(
+    Exception
+):  # never leaves the package, which raises InvalidParamsError or InvalidResultError instead
+    """A value does not have the type of its field."""
 
     def __init__(self, path: str, problem: str, *, expected: str | None = None, got: str | None = None) -> None:
         self.path = path
         self.problem = problem
         self.expected = expected
         self.got = got
-        super().__init__(f"{path}: {problem}")
+        super().__init__(path, problem)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"  # a hint may be added to the problem later
 
 
-class MissingField(TypeMismatch):
-    """A required field that is not there."""
+class MissingFieldError(TypeMismatchError):
+    """A required field is missing."""
 
     def __init__(self, place: FieldPath, field: str, expected: str) -> None:
         self.place = place
@@ -59,29 +66,29 @@ class MissingField(TypeMismatch):
         super().__init__(place.key(field).path, problem, expected=expected, got="nothing")
 
 
-def wrong_type(place: FieldPath, expected: str, value: Any, *, may_quote: bool = True) -> TypeMismatch:
-    """Say that a value is of the wrong type or out of range."""
+def wrong_type(place: FieldPath, expected: str, value: Any, *, may_quote: bool = True) -> TypeMismatchError:
+    """Return the error for a value of the wrong type or out of range."""
     got = describe(value, may_quote=may_quote and not place.secret)
     problem = f"expected {expected}, got {got}"
     if isinstance(value, dict) and expected == "an array" and place.path.endswith((".env", ".headers")):
         problem += '; send an array of {"name": …, "value": …}'
-    return TypeMismatch(place.path, problem, expected=expected, got=got)
+    return TypeMismatchError(place.path, problem, expected=expected, got=got)
 
 
-def unknown_value(place: FieldPath, noun: str, value: str, allowed: Iterable[str]) -> TypeMismatch:
-    """Say that a value is none of those there are."""
+def unknown_value(place: FieldPath, noun: str, value: str, allowed: Iterable[str]) -> TypeMismatchError:
+    """Return the error for a value that is not one of the allowed values."""
     expected = one_of(allowed)
     got = "a string" if place.secret else quote(value)
-    return TypeMismatch(place.path, f"unknown {noun} {got}; expected {expected}", expected=expected, got=got)
+    return TypeMismatchError(place.path, f"unknown {noun} {got}; expected {expected}", expected=expected, got=got)
 
 
 def one_of(allowed: Iterable[str]) -> str:
-    """Return the words for a choice."""
+    """Return the text for a choice, such as `one of "a", "b"`."""
     return "one of " + ", ".join(quote(each) for each in sorted(allowed))
 
 
 def describe(value: Any, *, may_quote: bool = True) -> str:
-    """Return the type of a JSON value, with the value itself where it is short and no secret."""
+    """Return the type of a JSON value, with the value itself if it may be quoted."""
     match value:
         case None:
             return "null"
@@ -99,7 +106,7 @@ def describe(value: Any, *, may_quote: bool = True) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a string in quotes, cut short."""
+    """Return a quoted string, shortened."""
     return f'"{_cut(text)}"'
 
 
@@ -108,14 +115,14 @@ def _cut(text: str) -> str:
 
 
 def expectation(info: inspect.Type) -> str:
-    """Return the expectation of a type in words, such as `an integer from 0 to 65535`."""
+    """Return the expectation of a type as text, such as `an integer from 0 to 65535`."""
     match info:
         case inspect.UnionType(types=types):
             return _join(list(dict.fromkeys(expectation(each) for each in types)))
         case inspect.IntType(ge=low, le=high):
             return "an integer" + _range(low, high)
         case inspect.StrType(min_length=shortest) if shortest:
-            return "a string that is not empty"
+            return "a non-empty string"
         case inspect.LiteralType(values=values):
             return one_of(str(value) for value in values)
         case _:
@@ -138,5 +145,5 @@ def _range(low: int | None, high: int | None) -> str:
     return f" of {low} or more" if high is None else f" from {low} to {high}"
 
 
-def _join(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+def _join(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]

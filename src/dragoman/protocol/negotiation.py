@@ -1,13 +1,13 @@
-"""The version of one connection: settled at `initialize`, and translated where the other side speaks version 2.
+"""The ACP version of one connection. It is agreed at `initialize`, and version 2 is translated.
 
-Our code speaks version 1 on both ends (see `translate`). A `NegotiatedTransport` stands between it and the transport:
+Our code speaks version 1 on both ends (see `translate`). A `NegotiatedTransport` is between our code and the transport:
 
     phase       lines of both sides
-    OPEN        are looked at until `initialize` settles the version
-    SAME        pass as they are: both sides speak version 1
-    TRANSLATED  are translated: the other side speaks version 2
+    OPEN        are inspected until `initialize` settles the version
+    SAME        pass unchanged, because both sides speak version 1
+    TRANSLATED  are translated, because the other side speaks version 2
 
-The types of version 2 and the translation are imported when a connection comes to TRANSLATED, and not before.
+The types of version 2 and the translation are imported only when a connection becomes TRANSLATED.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 from msgspec import UNSET
 
+from dragoman.errors import ErrorCode
 from dragoman.wire import LayeredTransport, Malformed, Message, Oversized, Transport, parse
 from dragoman.wire.message import parse_error
 
 if TYPE_CHECKING:
     from dragoman.protocol.translate.lines import LineTranslation
 
-SWITCH = "DRAGOMAN_ACP_V2"
-"""The variable of the environment that turns version 2 off, with the value 0."""
+V2_VARIABLE = "DRAGOMAN_ACP_V2"
+"""The environment variable that turns version 2 off, with the value 0."""
 
 _MAX_VERSION = 0xFFFF
-_UNSUPPORTED_VERSION = -32022
 _SECOND_ID = 0
-"""The id under which a client asks a second time; those of its peer begin at 1."""
+"""The id of a client's second `initialize`. The ids of its peer start at 1."""
 
 _log = logging.getLogger("dragoman.protocol")
 _encode = msgspec.json.Encoder().encode
 
 
 class VersionPhase(Enum):
-    """The phase of a connection with respect to its version."""
+    """How far a connection has settled its version."""
 
     OPEN = auto()
     SAME = auto()
@@ -50,8 +50,8 @@ _OPEN, _SAME, _TRANSLATED = VersionPhase.OPEN, VersionPhase.SAME, VersionPhase.T
 
 
 def speaks_v2() -> bool:
-    """Whether this process speaks version 2 where the other side does; the environment can turn it off."""
-    return os.environ.get(SWITCH) != "0"
+    """Return whether this process may speak version 2. The environment can turn it off."""
+    return os.environ.get(V2_VARIABLE) != "0"
 
 
 class NegotiatedTransport(LayeredTransport):
@@ -65,11 +65,11 @@ class NegotiatedTransport(LayeredTransport):
 
     @property
     def version(self) -> int:
-        """The version that the other side speaks, as far as it is settled."""
+        """The version that the other side speaks, or 1 until it is settled."""
         return 2 if self.phase is _TRANSLATED else 1
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, from the transport."""
+        """Receive lines from the transport."""
         if self.phase is _SAME:
             self._receiver.lines_received(lines)
         elif self._translation is not None:
@@ -84,7 +84,7 @@ class NegotiatedTransport(LayeredTransport):
             self._translate_written(lines, self._translation)
 
     def _negotiate(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take lines in the phase OPEN."""
+        """Handle lines in the phase OPEN."""
         raise NotImplementedError
 
     def _make_translation(self) -> "LineTranslation":
@@ -111,7 +111,7 @@ class NegotiatedTransport(LayeredTransport):
             near += to_v1
             far += to_v2
         self._send(far)
-        if near:  # later, because the peer is in the middle of writing
+        if near:  # later, because the peer is currently writing
             asyncio.get_running_loop().call_soon(self._receiver.lines_received, near)
 
     def _send(self, lines: Sequence[bytes]) -> None:
@@ -120,14 +120,14 @@ class NegotiatedTransport(LayeredTransport):
 
 
 class AnsweringTransport(NegotiatedTransport):
-    """The transport of an agent: answers the version that the client asks for, or the one below it that we speak."""
+    """The transport of an agent. It answers with the requested version, or the highest that it supports."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "client")
 
     def _negotiate(self, lines: Sequence[bytes | Oversized]) -> None:
         for position, line in enumerate(lines):
-            asked = _asked_version(line)
+            asked = _requested_version(line)
             if asked is None:
                 self._receiver.lines_received([line])
                 continue
@@ -136,9 +136,9 @@ class AnsweringTransport(NegotiatedTransport):
                 self._receiver.lines_received(lines[position:])
                 return
             translation = self._make_translation()
-            near, far = translation.from_v2(line if asked == 2 else _lower(line))
+            near, far = translation.from_v2(line if asked == 2 else _downgrade(line))
             self._send(far)
-            if near:  # else it was refused, and the client may ask again
+            if near:  # otherwise it was refused, and the client may try again
                 self.phase, self._translation = _TRANSLATED, translation
                 self._receiver.lines_received(near)
                 self.lines_received(lines[position + 1 :])
@@ -146,10 +146,10 @@ class AnsweringTransport(NegotiatedTransport):
 
 
 class AskingTransport(NegotiatedTransport):
-    """The transport of a client: asks for version 2, takes version 1, and asks for that where 2 is refused.
+    """The transport of a client. It requests version 2, accepts version 1, and requests version 1 if 2 is refused.
 
-    An agent of version 1 finds its own fields in the same `initialize`. One that answers 2 without `info`, which
-    version 2 demands, has only echoed the number: it is taken for what it is, an agent of version 1.
+    The same `initialize` also contains the fields of version 1. An agent that answers 2 without `info`, which version 2
+    requires, only echoed the number. It is treated as an agent of version 1.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -157,17 +157,17 @@ class AskingTransport(NegotiatedTransport):
         self._request: dict[str, Any] = {}
         self._is_second = False
         self._refusal = b""
-        """The line with which version 2 was refused."""
+        """The response that refused version 2."""
 
     def write(self, lines: bytes | bytearray | memoryview) -> None:
         if self.phase is not _OPEN:
             super().write(lines)
             return
         for line in _split(lines):
-            self._send([line if self._request else self._ask(line)])
+            self._send([line if self._request else self._make_initialize(line)])
 
-    def _ask(self, line: bytes) -> bytes:
-        """Return the first message, `initialize`, for agents of both versions."""
+    def _make_initialize(self, line: bytes) -> bytes:
+        """Return an `initialize` for agents of both versions."""
         from dragoman.protocol.translate.setup import initialize_to_v2
 
         self._request = msgspec.json.decode(line)
@@ -182,7 +182,7 @@ class AskingTransport(NegotiatedTransport):
                 continue
             if answer.error is not UNSET and not self._is_second:
                 self._is_second, self._refusal = True, cast("bytes", line)
-                _log.info("the agent refused version 2 of ACP and is asked for version 1")
+                _log.info("the agent refused version 2 of ACP, so version 1 is tried")
                 self._send([_encode({**self._request, "id": _SECOND_ID})])
                 continue
             self._settle(cast("bytes", line), answer)
@@ -190,27 +190,27 @@ class AskingTransport(NegotiatedTransport):
             return
 
     def _answer_in(self, line: bytes | Oversized) -> Message | None:
-        """Return the answer to `initialize`, if a line is that."""
+        """Return the response to `initialize` if the line contains it."""
         message = parse(line)
         if isinstance(message, Malformed) or message.method is not None or message.id is UNSET:
             return None
-        wanted = _SECOND_ID if self._is_second else self._request.get("id")
-        return message if bytes(message.id) == _encode(wanted) else None
+        request_id = _SECOND_ID if self._is_second else self._request.get("id")
+        return message if bytes(message.id) == _encode(request_id) else None
 
     def _settle(self, line: bytes, answer: Message) -> None:
         fields = _fields_of({} if answer.result is UNSET else msgspec.json.decode(answer.result))
         if fields.get("protocolVersion") == 2 and not self._is_second and isinstance(fields.get("info"), dict):
             self.phase, self._translation = _TRANSLATED, self._make_translation()
-            self._translation.from_v1(_encode(self._request))  # was sent already, in a form for both versions
+            self._translation.from_v1(_encode(self._request))  # already sent, in a form for both versions
             self.lines_received([line])
             return
         self.phase = _SAME
         if fields.get("protocolVersion") == 2:
-            _log.warning("the agent answers version 2 of ACP, but in the form of version 1, which is spoken with it")
+            _log.warning("the agent answered with version 2 of ACP, but in the form of version 1, so version 1 is used")
             fields["protocolVersion"] = 1
             line = _encode({"jsonrpc": "2.0", "id": self._request["id"], "result": fields})
-        elif answer.error is not UNSET and parse_error(answer.error).code == _UNSUPPORTED_VERSION:
-            line = self._refusal  # it speaks version 2, so that the reason for the first refusal is another one
+        elif answer.error is not UNSET and parse_error(answer.error).code == ErrorCode.UNSUPPORTED_VERSION:
+            line = self._refusal  # the agent speaks version 2, so it refused for another reason
         elif self._is_second:
             line = _encode({**msgspec.json.decode(line), "id": self._request["id"]})
         self._receiver.lines_received([line])
@@ -224,24 +224,24 @@ def _fields_of(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-class _Asked(msgspec.Struct, rename="camel"):
+class _VersionRequest(msgspec.Struct, rename="camel"):
     protocol_version: int
 
 
-def _asked_version(line: bytes | Oversized) -> int | None:
-    """Return the version that a line asks for, if it is an `initialize` with one."""
+def _requested_version(line: bytes | Oversized) -> int | None:
+    """Return the version that an `initialize` requests, or None for other lines."""
     message = parse(line)
     if isinstance(message, Malformed) or message.method != "initialize" or message.id is UNSET:
         return None
     try:
-        asked = msgspec.json.decode(message.params, type=_Asked).protocol_version
+        asked = msgspec.json.decode(message.params, type=_VersionRequest).protocol_version
     except msgspec.DecodeError:
         return None
     return asked if 0 <= asked <= _MAX_VERSION else None
 
 
-def _lower(line: bytes | Oversized) -> bytes:
-    """Return an `initialize` of a version that does not exist yet as one of version 2, with a name in any case."""
+def _downgrade(line: bytes | Oversized) -> bytes:
+    """Return an `initialize` for an unknown later version as one for version 2, with a valid `info`."""
     message = msgspec.json.decode(cast("bytes", line))
     params = message["params"]
     info = _fields_of(params.get("info"))

@@ -1,9 +1,9 @@
-"""Unions that msgspec cannot decode by itself, and variants that are not known yet.
+"""The base of the generated types: structs, unions that msgspec cannot decode, and unknown variants.
 
-msgspec tells the variants of a union apart by a tag that each of them has. Some unions of ACP are not like
-that: a variant without a tag among tagged ones (an MCP server on stdio), variants told apart only by their
-fields (text and blob resources), or one that stands for every tag not listed. For a type checker these are plain
-unions; at run time each is a subclass of `AnyOf`, which msgspec hands to `decode_hook` as JSON, already parsed.
+msgspec tells the variants of a union apart by a tag that each of them has. Some unions of ACP are different: one
+variant has no tag (an MCP server on stdio), variants differ only in their fields (text and blob resources), or one
+variant matches every unlisted tag. For a type checker these are plain unions. At run time each is a subclass of
+`AnyOf`, which msgspec passes to `decode_hook` as parsed JSON.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,8 +15,20 @@ Json = Any
 """Parsed JSON: dict, list, str, int, float, bool or None."""
 
 
+def wire_name(name: str) -> str:
+    """Return the wire name of a field of `AcpStruct`."""
+    if name == "meta":
+        return "_meta"
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+class AcpStruct(msgspec.Struct, omit_defaults=True, rename=wire_name):
+    """A struct with camelCase field names on the wire, and `_meta` for `meta`."""
+
+
 class UnknownVariant:
-    """A variant of a union that this version does not know, kept as it came."""
+    """A union variant that this version does not know, kept unchanged."""
 
     __slots__ = ("data", "tag")
 
@@ -27,7 +39,7 @@ class UnknownVariant:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnknownVariant) and (self.tag, self.data) == (other.tag, other.data)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] -- mutable, as every struct is
+    __hash__ = None  # pyright: ignore[reportAssignmentType] -- mutable, like every struct
 
     def __repr__(self) -> str:
         return f"UnknownVariant(tag={self.tag!r}, data={self.data!r})"
@@ -43,7 +55,7 @@ class _AnyOfType(type):
 
 
 class AnyOf(metaclass=_AnyOfType):
-    """A union whose variants are tried in order, the first that fits taken."""
+    """A union whose variants are tried in order. The first that fits is used."""
 
     tag_field: str | None = None
     tagged: Mapping[str, tuple[Any, ...]] = {}
@@ -67,7 +79,7 @@ class AnyOf(metaclass=_AnyOfType):
 
     @classmethod
     def tag(cls, value: Json) -> str | None:
-        """Return the tag that a value carries, if it carries one that is a string."""
+        """Return the tag of a value, if it is a string."""
         if cls.tag_field is None or not isinstance(value, dict):
             return None
         tag = cast("dict[str, Json]", value).get(cls.tag_field)
@@ -75,7 +87,7 @@ class AnyOf(metaclass=_AnyOfType):
 
 
 def candidates(union: type[AnyOf], value: Json) -> Iterator[Any]:
-    """Yield the variants that a value may be, in the order to try; `UnknownVariant` stands for an unlisted tag."""
+    """Yield the possible variants of a value in the order to try. `UnknownVariant` means an unlisted tag."""
     yield from _tagged(union, union.tag(value))
     yield from union.untagged
 
@@ -87,13 +99,13 @@ def _tagged(union: type[AnyOf], tag: str | None) -> tuple[Any, ...]:
 
 
 def decode_hook(union: type[Any], value: Json) -> Any:
-    """Decode an irregular union from parsed JSON, as msgspec's `dec_hook`; raises `ValueError` when nothing fits.
+    """Decode an irregular union from parsed JSON, as msgspec's `dec_hook`. Raises ValueError if no variant fits.
 
-    A value whose tag is known must fit that variant: whether it may be another one is left to the second look, which
-    would rather mend it.
+    A value with a known tag must fit that variant. The slow decoder decides whether it may be another one, and can
+    repair it.
     """
     if not issubclass(union, AnyOf):
-        raise NotImplementedError(f"{union} is no union of the protocol")
+        raise NotImplementedError(f"{union} is not a union of the protocol")
     for variant in _tagged(union, union.tag(value)) or union.untagged:
         try:
             return _decode_unknown(union, value) if variant is UnknownVariant else _convert(value, variant)
@@ -122,7 +134,9 @@ def _convert(value: Json, variant: Any) -> Any:
 
 
 def encode_hook(value: object) -> Json:
-    """Encode an unknown variant as it came, as msgspec's `enc_hook`; raises `NotImplementedError` for anything else."""
+    """Encode an unknown variant unchanged, as msgspec's `enc_hook`. Raises NotImplementedError for anything else."""
     if isinstance(value, UnknownVariant):
         return value.data
-    raise NotImplementedError(f"{type(value).__name__} has no JSON form; use the types of dragoman.protocol.v1")
+    raise NotImplementedError(
+        f"{type(value).__name__} cannot be converted to JSON; use the types of dragoman.protocol.v1"
+    )

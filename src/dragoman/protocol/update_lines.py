@@ -1,25 +1,42 @@
-"""The lines of `session/update` as our own agents write them, for logs that keep lines and not messages.
+"""The lines of `session/update` that our agents write, for logs that store lines instead of messages.
 
-All begin alike up to the update itself, so that a line is made, and given to another session, without being decoded.
+All lines start alike up to the update itself. A line is therefore made, and copied to another session, without
+decoding.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
+from dragoman.protocol import v1
+from dragoman.protocol.decode import decode_params
+from dragoman.protocol.methods import SESSION_UPDATE
+
 _TAIL = b"}}\n"
 
 
+class _Line(msgspec.Struct):
+    params: msgspec.Raw
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
 def update_lines(session_id: str, updates: Sequence[bytes]) -> bytes:
-    """Return the lines that updates are logged and sent as; there is at least one."""
+    """Return the lines as which updates are logged and sent. `updates` must not be empty."""
     head = _update_head(session_id)
     return head + (_TAIL + head).join(updates) + _TAIL
 
 
-def rename_session(lines: bytes, old: str, new: str) -> bytes:
-    """Give the lines of a fork its own session id; both ids have one length, so that no line changes its length.
+def decode_update_line(line: bytes) -> v1.SessionNotification:
+    """Decode one line, as leniently as the schema allows. Raises InvalidParamsError."""
+    return decode_params(SESSION_UPDATE, _decode_line(line).params, lenient=True)
 
-    Only whole beginnings of lines are changed: a tool may have talked about messages of its own.
+
+def rename_session(lines: bytes, old: str, new: str) -> bytes:
+    """Replace the session id in the lines of a fork. Both ids have the same length, so lines keep their length.
+
+    Only the start of a line is replaced, because a tool may have quoted such a message.
     """
     if len(old) != len(new):
         raise ValueError("a session id cannot be replaced by one of another length")

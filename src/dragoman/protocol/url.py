@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Literal
 
-from dragoman.protocol.address import Address, BadAddress
+from dragoman.protocol.address import Address, InvalidAddressError
 from dragoman.wire.transport import Transport
 
 TransportChoice = Literal["auto", "websocket", "http"]
-"""The transport to a URL: a WebSocket, HTTP with event streams, or the first of the two that the server has."""
+"""The transport to a URL: a WebSocket, HTTP with event streams, or the first of these that the server supports."""
 
 
 async def open_url(
@@ -22,23 +22,22 @@ async def open_url(
 ) -> Transport:
     """Return a transport to the agent at a URL.
 
-    ws:// and wss:// are WebSockets. For http:// and https:// a WebSocket is tried first, and HTTP if there is none.
-    The token goes into the Authorization header, and nowhere else. `tls` is for servers that an authority of your own
-    has signed.
+    ws:// and wss:// URLs use a WebSocket. For http:// and https:// URLs a WebSocket is tried first, then HTTP. The
+    token is only sent in the Authorization header. `tls` is for servers with a certificate from your own authority.
 
-    Raises BadAddress, and AddressFailed when nothing can be said through this URL; with HTTP that may show with the
-    first message only.
+    Raises InvalidAddressError, and AddressError if the URL cannot be used. With HTTP, AddressError may only be raised
+    with the first message.
     """
     address = Address.parse(url, token=token, headers=headers)
     if transport == "http" and address.is_websocket_only:
-        raise BadAddress("a ws:// or wss:// URL is for a WebSocket; give the http:// or https:// one to talk by HTTP")
+        raise InvalidAddressError("a ws:// or wss:// URL is for a WebSocket; use an http:// or https:// URL for HTTP")
     if transport == "http":
         return await _open_http(address, tls)
-    from dragoman.protocol.websocket import NoWebSocket, open_websocket
+    from dragoman.protocol.websocket import NoWebSocketError, open_websocket
 
     try:
         return await open_websocket(address, tls)
-    except NoWebSocket:
+    except NoWebSocketError:
         if transport == "websocket" or address.is_websocket_only:
             raise
     return await _open_http(address, tls)

@@ -1,4 +1,4 @@
-"""Diffs of version 1 become Git patches of version 2, and patches become diffs of their hunks."""
+"""Version 1 diffs become Git patches, and patches become diffs of their hunks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ def diff(old, new, path="/w/a.py"):
 
 
 def apply_patch(old, patch):
-    """The text that a patch makes of another: each hunk, told by its lines alone, is replaced at its place."""
+    """Apply a patch to a text. Each hunk is found by its lines and replaced there."""
     made, rest = "", old
     for hunk in read_patch(patch):
         before, found, rest = rest.partition(hunk.old_text or "") if hunk.old_text else ("", "", rest)
@@ -23,7 +23,7 @@ def apply_patch(old, patch):
 
 
 @given(TEXTS, TEXTS)
-def test_a_patch_has_all_that_changed(old, new):
+def test_patch_contains_every_change(old, new):
     patch = make_patch("/a", old, new)
     assert (patch == "") == (old == new)
     hunks = list(read_patch(patch))
@@ -32,7 +32,7 @@ def test_a_patch_has_all_that_changed(old, new):
 
 
 @given(TEXTS, TEXTS)
-def test_a_diff_of_version_1_comes_back(old, new):
+def test_version_1_diff_round_trips(old, new):
     assert diff_to_v1(diff_to_v2(diff(old, new))) == [diff(old, new)]
 
 
@@ -55,14 +55,14 @@ def test_a_new_file_is_added():
     )
 
 
-def test_texts_that_are_too_long_to_compare_are_replaced_as_a_whole():
+def test_very_long_texts_are_replaced_completely():
     old = "".join(f"a{number}\n" for number in range(MAX_COMPARED_LINES))
     new = old.replace("a", "b")
     (hunk,) = read_patch(make_patch("/a", f"same\n{old}end\n", f"same\n{new}end\n"))
     assert (hunk.old_text, hunk.new_text) == (f"same\n{old}end\n", f"same\n{new}end\n")
 
 
-def test_each_hunk_of_a_patch_is_a_diff_of_its_own_and_the_whole_comes_back():
+def test_each_hunk_becomes_a_diff_and_the_patch_round_trips():
     old = "".join(f"{number}\n" for number in range(40))
     whole = {
         "type": "diff",
@@ -93,6 +93,6 @@ def test_a_deleted_file_and_an_unusual_path_are_read():
     assert gone == ("/a", "x\n", "")
 
 
-def test_git_quotes_bytes_beyond_ascii():
+def test_git_quoting_of_non_ascii_bytes_is_read():
     (hunk,) = read_patch('--- "/\\303\\251"\n+++ "/\\303\\251"\n@@ -1 +1 @@\n-x\n+y\n')
     assert hunk.path == "/é"

@@ -1,4 +1,4 @@
-"""Initialisation, capabilities, servers, options, modes, commands and questions in the words of the other version."""
+"""Initialisation, capabilities, servers, options, modes, commands and questions are translated."""
 
 import copy
 
@@ -33,7 +33,7 @@ def v2_client(**agent_capabilities):
     talk = v2_client_v1_agent()
     talk.client_sends(call(0, "initialize", protocolVersion=2, info=INFO))
     talk.agent_sends(answer(0, {"protocolVersion": 1, "agentCapabilities": agent_capabilities}))
-    talk.client.take(), talk.agent.take()
+    talk.client.pop_messages(), talk.agent.pop_messages()
     return talk
 
 
@@ -41,42 +41,46 @@ def v1_client(capabilities=EVERYTHING):
     talk = v1_client_v2_agent()
     talk.client_sends(call(0, "initialize", protocolVersion=1, clientCapabilities=capabilities))
     talk.agent_sends(answer(0, {"protocolVersion": 2, "info": INFO, "capabilities": {"session": {}}}))
-    talk.client.take(), talk.agent.take()
+    talk.client.pop_messages(), talk.agent.pop_messages()
     return talk
 
 
-def test_each_initialize_of_version_1_comes_back():
+def test_version_1_initialize_round_trips():
     for params in V1.instances(V1.defs["InitializeRequest"]):
         talk = through_v2().client_sends(call(0, "initialize", **params))
         expected = {**copy.deepcopy(params), "protocolVersion": 1}
         for gone in ("fs", "terminal"):
             expected.get("clientCapabilities", {}).pop(gone, None)
-        assert without_defaults(talk.agent.take()[0]["params"]) == without_defaults(expected)
+        assert without_defaults(talk.agent.pop_messages()[0]["params"]) == without_defaults(expected)
 
 
-def test_each_initialize_of_version_2_comes_back():
+def test_version_2_initialize_round_trips():
     for params in V2.instances(V2.defs["InitializeRequest"]):
         talk = through_v1().client_sends(call(0, "initialize", **params))
-        assert without_defaults(talk.agent.take()[0]["params"]) == without_defaults({**params, "protocolVersion": 2})
+        assert without_defaults(talk.agent.pop_messages()[0]["params"]) == without_defaults(
+            {**params, "protocolVersion": 2}
+        )
 
 
-def test_each_answer_to_initialize_of_version_1_comes_back():
+def test_version_1_initialize_response_round_trips():
     for result in V1.instances(V1.defs["InitializeResponse"]):
         talk = through_v2().client_sends(call(0, "initialize", protocolVersion=1))
         talk.agent_sends(answer(0, {**result, "protocolVersion": 1}))
         expected = {**copy.deepcopy(result), "protocolVersion": 1}
         expected.get("agentCapabilities", {}).get("mcpCapabilities", {}).pop("sse", None)
-        assert without_defaults(talk.client.take()[0]["result"]) == without_defaults(expected)
+        assert without_defaults(talk.client.pop_messages()[0]["result"]) == without_defaults(expected)
 
 
-def test_each_answer_to_initialize_of_version_2_comes_back():
+def test_version_2_initialize_response_round_trips():
     for result in V2.instances(V2.defs["InitializeResponse"]):
         talk = through_v1().client_sends(call(0, "initialize", protocolVersion=2, info=INFO))
         talk.agent_sends(answer(0, {**result, "protocolVersion": 2}))
-        assert without_defaults(talk.client.take()[0]["result"]) == without_defaults({**result, "protocolVersion": 2})
+        assert without_defaults(talk.client.pop_messages()[0]["result"]) == without_defaults(
+            {**result, "protocolVersion": 2}
+        )
 
 
-def test_capabilities_are_told_as_the_other_version_has_them():
+def test_capabilities_are_translated():
     talk = v2_client_v1_agent().client_sends(call(0, "initialize", protocolVersion=2, info=INFO))
     given = {
         "promptCapabilities": {"image": True},
@@ -84,42 +88,42 @@ def test_capabilities_are_told_as_the_other_version_has_them():
         "sessionCapabilities": {"delete": {}, "list": {}},
     }
     talk.agent_sends(answer(0, {"protocolVersion": 1, "agentCapabilities": given}))
-    session = talk.client.take()[0]["result"]["capabilities"]["session"]
+    session = talk.client.pop_messages()[0]["result"]["capabilities"]["session"]
     assert session == {"prompt": {"image": {}}, "mcp": {"stdio": {}, "http": {}}, "delete": {}}
     talk = v1_client_v2_agent().client_sends(call(0, "initialize", protocolVersion=1))
     capabilities = {"session": {"prompt": {"audio": {}}, "mcp": {"http": {}}}}
     talk.agent_sends(answer(0, {"protocolVersion": 2, "info": INFO, "capabilities": capabilities}))
-    told = talk.client.take()[0]["result"]["agentCapabilities"]
-    assert told["loadSession"] is True
-    assert told["promptCapabilities"] == {"image": False, "audio": True, "embeddedContext": False}
-    assert told["sessionCapabilities"] == {"list": {}, "resume": {}, "close": {}}
+    sent = talk.client.pop_messages()[0]["result"]["agentCapabilities"]
+    assert sent["loadSession"] is True
+    assert sent["promptCapabilities"] == {"image": False, "audio": True, "embeddedContext": False}
+    assert sent["sessionCapabilities"] == {"list": {}, "resume": {}, "close": {}}
 
 
-def test_an_agent_of_a_version_that_nobody_expects_is_refused_with_both_versions():
+def test_agent_of_an_unexpected_version_is_refused():
     talk = v2_client_v1_agent().client_sends(call(0, "initialize", protocolVersion=2, info=INFO))
     talk.agent_sends(answer(0, {"protocolVersion": 0}))
-    failure = talk.client.take()[0]["error"]
+    failure = talk.client.pop_messages()[0]["error"]
     assert (failure["code"], failure["data"]) == (-32022, {"requested": 2, "supported": [0]})
 
 
-def test_login_and_logout_have_other_names():
+def test_login_and_logout_are_renamed():
     talk = v2_client(auth={"logout": {}})
     talk.client_sends(call(1, "auth/login", methodId="m"), call(2, "auth/logout"))
-    assert [each["method"] for each in talk.agent.take()] == ["authenticate", "logout"]
+    assert [each["method"] for each in talk.agent.pop_messages()] == ["authenticate", "logout"]
     talk.agent_sends(answer(1, None), answer(2, {}))
-    assert [each["result"] for each in talk.client.take()] == [{}, {}]
+    assert [each["result"] for each in talk.client.pop_messages()] == [{}, {}]
     talk = v1_client().client_sends(call(1, "authenticate", methodId="m"), call(2, "logout"))
-    assert [each["method"] for each in talk.agent.take()] == ["auth/login", "auth/logout"]
+    assert [each["method"] for each in talk.agent.pop_messages()] == ["auth/login", "auth/logout"]
     talk = v2_client().client_sends(call(2, "auth/logout"))
-    assert talk.client.take()[0]["error"]["code"] == -32601
+    assert talk.client.pop_messages()[0]["error"]["code"] == -32601
 
 
-def test_servers_get_and_lose_their_type():
+def test_stdio_servers_get_and_lose_their_type():
     stdio = {"name": "a", "command": "/b"}
     talk = v2_client().client_sends(call(1, "session/new", cwd="/", mcpServers=[{"type": "stdio", **stdio}]))
-    assert talk.agent.take()[0]["params"]["mcpServers"] == [{**stdio, "args": [], "env": []}]
+    assert talk.agent.pop_messages()[0]["params"]["mcpServers"] == [{**stdio, "args": [], "env": []}]
     talk = v1_client().client_sends(call(1, "session/new", cwd="/", mcpServers=[{**stdio, "args": [], "env": []}]))
-    assert talk.agent.take()[0]["params"]["mcpServers"] == [{"type": "stdio", **stdio, "args": [], "env": []}]
+    assert talk.agent.pop_messages()[0]["params"]["mcpServers"] == [{"type": "stdio", **stdio, "args": [], "env": []}]
 
 
 @pytest.mark.parametrize(
@@ -129,27 +133,37 @@ def test_servers_get_and_lose_their_type():
         (v2_client, {"type": "_pigeon", "name": "a"}),
     ],
 )
-def test_a_server_that_the_other_version_does_not_have_is_refused_with_its_place(talk, server):
+def test_untranslatable_server_is_refused_with_its_path(talk, server):
     talk = talk().client_sends(call(1, "session/new", cwd="/", mcpServers=[server]))
-    failure = talk.client.take()[0]["error"]
+    failure = talk.client.pop_messages()[0]["error"]
     assert (failure["code"], failure["data"]["path"]) == (-32602, "params.mcpServers[0].type")
-    assert talk.agent.take() == []
+    assert talk.agent.pop_messages() == []
 
 
 def test_modes_are_a_config_option_that_sets_the_mode():
     talk = v2_client().client_sends(call(1, "session/new", cwd="/"))
     talk.agent_sends(answer(1, {"sessionId": "s", "modes": MODES, "configOptions": [{"id": "m", **SELECT}]}))
-    mode, model = talk.client.take()[0]["result"]["configOptions"]
+    mode, model = talk.client.pop_messages()[0]["result"]["configOptions"]
     assert (mode["category"], mode["currentValue"], model["configId"]) == ("mode", "ask", "m")
-    talk.agent.take()
+    talk.agent.pop_messages()
     chosen = {"sessionId": "s", "configId": mode["configId"], "type": "id", "value": "code"}
     talk.client_sends(call(2, "session/set_config_option", **chosen))
-    assert talk.agent.take()[0]["params"] == {"sessionId": "s", "modeId": "code"}
+    assert talk.agent.pop_messages()[0]["params"] == {"sessionId": "s", "modeId": "code"}
     talk.agent_sends(answer(2, {}))
-    assert talk.client.take()[0]["result"]["configOptions"][0]["currentValue"] == "code"
+    assert talk.client.pop_messages()[0]["result"]["configOptions"][0]["currentValue"] == "code"
 
 
-def test_an_option_for_the_mode_is_modes_too():
+@pytest.mark.parametrize("kind", [{"type": "_number"}, {"type": "number"}, {}])
+def test_unknown_type_of_option_value_is_refused(kind):
+    talk = v2_client()
+    for option in ("m", "mode"):
+        talk.client_sends(call(2, "session/set_config_option", sessionId="s", configId=option, value="x", **kind))
+        failure = talk.client.pop_messages()[0]["error"]
+        assert (failure["code"], failure["data"]["path"]) == (-32602, "params.type")
+    assert talk.agent.pop_messages() == []
+
+
+def test_mode_option_becomes_modes():
     option = {
         "configId": "perm",
         "type": "select",
@@ -162,109 +176,109 @@ def test_an_option_for_the_mode_is_modes_too():
     }
     talk = v1_client().client_sends(call(1, "session/new", cwd="/", mcpServers=[]))
     talk.agent_sends(answer(1, {"sessionId": "s", "configOptions": [option]}))
-    told = talk.client.take()[0]["result"]
-    assert told["modes"] == {
+    sent = talk.client.pop_messages()[0]["result"]
+    assert sent["modes"] == {
         "currentModeId": "ask",
         "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "c", "name": "C"}],
     }
-    assert told["configOptions"][0]["id"] == "perm"
-    assert told["configOptions"][0]["options"][0]["group"] == "g"
-    talk.agent.take()
+    assert sent["configOptions"][0]["id"] == "perm"
+    assert sent["configOptions"][0]["options"][0]["group"] == "g"
+    talk.agent.pop_messages()
     talk.client_sends(call(2, "session/set_mode", sessionId="s", modeId="c"))
-    assert talk.agent.take()[0]["params"] == {"sessionId": "s", "configId": "perm", "type": "id", "value": "c"}
+    assert talk.agent.pop_messages()[0]["params"] == {"sessionId": "s", "configId": "perm", "type": "id", "value": "c"}
     talk.agent_sends(answer(2, {"configOptions": [{**option, "currentValue": "c"}]}))
-    assert talk.client.take()[0]["result"] == {}
+    assert talk.client.pop_messages()[0]["result"] == {}
     talk.agent_sends(updated(sessionUpdate="config_option_update", configOptions=[option]))
-    mode, options = (each["params"]["update"] for each in talk.client.take())
+    mode, options = (each["params"]["update"] for each in talk.client.pop_messages())
     assert (mode["currentModeId"], options["configOptions"][0]["currentValue"]) == ("ask", "ask")
 
 
-def test_a_mode_cannot_be_set_where_no_option_is_one():
+def test_mode_cannot_be_set_without_a_mode_option():
     talk = v1_client().client_sends(call(2, "session/set_mode", sessionId="s", modeId="c"))
-    assert talk.client.take()[0]["error"]["code"] == -32601
+    assert talk.client.pop_messages()[0]["error"]["code"] == -32601
 
 
-def test_a_boolean_is_a_choice_for_a_client_that_takes_none():
+def test_boolean_becomes_a_choice_for_clients_without_booleans():
     option = {"configId": "b", "type": "boolean", "name": "B", "currentValue": True}
     talk = v1_client({}).client_sends(call(1, "session/new", cwd="/", mcpServers=[]))
     talk.agent_sends(answer(1, {"sessionId": "s", "configOptions": [option]}))
-    (told,) = talk.client.take()[0]["result"]["configOptions"]
-    assert (told["type"], told["currentValue"]) == ("select", "true")
-    talk.agent.take()
+    (sent,) = talk.client.pop_messages()[0]["result"]["configOptions"]
+    assert (sent["type"], sent["currentValue"]) == ("select", "true")
+    talk.agent.pop_messages()
     talk.client_sends(call(2, "session/set_config_option", sessionId="s", configId="b", value="false"))
-    sent = talk.agent.take()[0]["params"]
+    sent = talk.agent.pop_messages()[0]["params"]
     assert (sent["type"], sent["value"]) == ("boolean", False)
 
 
-def test_commands_of_the_answer_come_as_an_update():
+def test_commands_in_the_response_become_an_update():
     commands = [{"type": "command", "name": "go", "description": "d", "input": {"type": "text", "hint": "h"}}]
     talk = v1_client().client_sends(call(1, "session/new", cwd="/", mcpServers=[]))
     talk.agent_sends(answer(1, {"sessionId": "s", "availableCommands": commands}))
-    response, told = talk.client.take()
+    response, sent = talk.client.pop_messages()
     assert response["result"] == {"sessionId": "s"}
-    assert told["params"]["update"]["availableCommands"] == [{"name": "go", "description": "d", "input": {"hint": "h"}}]
+    assert sent["params"]["update"]["availableCommands"] == [{"name": "go", "description": "d", "input": {"hint": "h"}}]
 
 
 @pytest.mark.parametrize("name", ["NewSessionRequest", "ForkSessionRequest", "ResumeSessionRequest"])
-def test_each_setup_of_version_2_comes_back(name):
+def test_version_2_setup_round_trips(name):
     method = V2.defs[name]["x-method"]
     for params in V2.instances(V2.defs[name]):
         if any(each.get("type") == "_other" for each in params.get("mcpServers", [])) or params.get("replayFrom"):
             continue
         talk = through_v1().client_sends(call(0, "initialize", protocolVersion=2, info=INFO))
         talk.agent_sends(answer(0, {"protocolVersion": 2, "info": INFO, "capabilities": {"session": {}}}))
-        talk.agent.take()
+        talk.agent.pop_messages()
         talk.client_sends(call(1, method, **params))
-        assert without_defaults(talk.agent.take()[0]["params"]) == without_defaults(params)
+        assert without_defaults(talk.agent.pop_messages()[0]["params"]) == without_defaults(params)
 
 
-def test_each_request_for_permission_of_version_1_comes_back():
+def test_version_1_permission_request_round_trips():
     for params in V1.instances(V1.defs["RequestPermissionRequest"]):
         talk = through_v2()
         talk.client_sends(call(0, "initialize", protocolVersion=1)).agent_sends(answer(0, {"protocolVersion": 1}))
-        talk.client.take()
+        talk.client.pop_messages()
         talk.agent_sends(call(7, "session/request_permission", **params))
-        assert without_nulls(talk.client.take()[0]["params"]) == without_nulls(params)
+        assert without_nulls(talk.client.pop_messages()[0]["params"]) == without_nulls(params)
 
 
-def test_each_request_for_permission_of_version_2_comes_back():
+def test_version_2_permission_request_round_trips():
     for params in V2.instances(V2.defs["RequestPermissionRequest"]):
         talk = through_v1()
         talk.agent_sends(call(7, "session/request_permission", **params))
-        assert without_defaults(talk.client.take()[0]["params"]) == without_defaults(params)
+        assert without_defaults(talk.client.pop_messages()[0]["params"]) == without_defaults(params)
 
 
-def test_a_command_to_approve_is_shown_whole():
+def test_command_to_approve_is_shown_completely():
     talk = v1_client()
     subject = {"type": "command", "command": "rm -r x", "cwd": "/w"}
     options = [{"optionId": "a", "name": "A", "kind": "allow_once"}, {"optionId": "b", "name": "B", "kind": "_maybe"}]
     talk.agent_sends(
         call(7, "session/request_permission", sessionId="s", title="Run?", subject=subject, options=options)
     )
-    asked = talk.client.take()[0]["params"]
+    asked = talk.client.pop_messages()[0]["params"]
     assert asked["toolCall"]["content"][0]["content"]["text"] == "$ rm -r x\n(in /w)"
     assert [each["optionId"] for each in asked["options"]] == ["a"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_each_elicitation_comes_back(version):
+def test_elicitation_round_trips(version):
     schema = {1: V1, 2: V2}[version]
     for params in schema.instances(schema.defs["CreateElicitationRequest"]):
         if params.get("requestId", "") is None:
             continue  # version 2 has no requests with the id null
         talk = through_v2() if version == 1 else through_v1()
         talk.agent_sends(call(7, "elicitation/create", **params))
-        told = talk.client.take()[0]["params"]
-        for each in (told, params):
+        sent = talk.client.pop_messages()[0]["params"]
+        for each in (sent, params):
             each.get("requestedSchema", {}).pop("type", None)
-        assert without_defaults(told) == without_defaults(params)
+        assert without_defaults(sent) == without_defaults(params)
 
 
-def test_extensions_and_their_answers_pass_as_they_are():
+def test_extensions_pass_unchanged():
     for talk in (v2_client(), v1_client()):
         extension = call(5, "_mine/ask", anything={"goes": [1, None]})
         talk.client_sends(extension)
-        assert talk.agent.take() == [extension]
+        assert talk.agent.pop_messages() == [extension]
         talk.agent_sends(answer(5, {"any": 1}))
         assert talk.client.messages == [answer(5, {"any": 1})]
 
@@ -276,12 +290,12 @@ def test_terminals_of_version_2_are_shown_as_text_of_their_tool_call():
     talk.agent_sends(updated(sessionUpdate="terminal_update", terminalId="x", command="ls"))
     talk.agent_sends(updated(sessionUpdate="terminal_output_chunk", terminalId="x", data="YQo="))
     talk.agent_sends(updated(sessionUpdate="terminal_update", terminalId="x", exitStatus={"exitCode": 0}))
-    last = talk.client.take()[-1]["params"]["update"]
+    last = talk.client.pop_messages()[-1]["params"]["update"]
     assert last["content"][0]["content"] == text("```\n$ ls\na\n```\n(exit code 0)")
 
 
-def test_updates_that_a_version_1_client_does_not_take_are_said_as_thoughts():
+def test_unsupported_updates_become_thoughts():
     talk = v1_client({})
     talk.agent_sends(updated(sessionUpdate="notice", severity="info", title="Retrying", description="in 2 s"))
-    thought = talk.client.take()[0]["params"]["update"]
+    thought = talk.client.pop_messages()[0]["params"]["update"]
     assert (thought["sessionUpdate"], thought["content"]["text"]) == ("agent_thought_chunk", "Retrying\nin 2 s\n\n")

@@ -1,4 +1,4 @@
-"""Commands of a version 1 agent are terminals of version 2: their output grows by chunks, and each ends once."""
+"""Commands of a version 1 agent become version 2 terminals. Their output grows in chunks, and each ends once."""
 
 import base64
 
@@ -18,9 +18,9 @@ def shown(output, **fields):
     return {"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": [item]}
 
 
-def told(talk, **update):
+def send_update(talk, **update):
     talk.agent_sends(updated(**update))
-    return [each["params"]["update"] for each in talk.client.take()]
+    return [each["params"]["update"] for each in talk.client.pop_messages()]
 
 
 def chunk(output):
@@ -34,39 +34,39 @@ def changed(**fields):
 
 def begun():
     talk = v2_client()
-    told(talk, sessionUpdate="tool_call", toolCallId="t", title="Run make")
-    assert told(talk, **shown("", terminalId="x", **BEGIN)) == [
+    send_update(talk, sessionUpdate="tool_call", toolCallId="t", title="Run make")
+    assert send_update(talk, **shown("", terminalId="x", **BEGIN)) == [
         changed(**BEGIN),
         {"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": [TERMINAL]},
     ]
     return talk
 
 
-def test_output_that_grows_is_told_by_chunks_and_other_output_replaces_it():
+def test_growing_output_is_sent_in_chunks_and_other_output_replaces_it():
     talk = begun()
-    [first] = told(talk, **shown(fenced("one"), terminalId="x"))
+    [first] = send_update(talk, **shown(fenced("one"), terminalId="x"))
     assert first == changed(output={"data": base64.b64encode(b"one").decode()})
-    assert told(talk, **shown(fenced("one\ntwo\n"), terminalId="x")) == [chunk(b"\ntwo")]
-    assert told(talk, **shown(fenced("one\ntwo\n"), terminalId="x")) == []
-    [replaced] = told(talk, **shown(fenced("[…]\ntwo"), terminalId="x"))
+    assert send_update(talk, **shown(fenced("one\ntwo\n"), terminalId="x")) == [chunk(b"\ntwo")]
+    assert send_update(talk, **shown(fenced("one\ntwo\n"), terminalId="x")) == []
+    [replaced] = send_update(talk, **shown(fenced("[…]\ntwo"), terminalId="x"))
     assert base64.b64decode(replaced["output"]["data"]) == "[…]\ntwo".encode()
 
 
-def test_a_terminal_ends_with_its_exit_and_is_not_told_again():
+def test_terminal_ends_once_with_its_exit_status():
     talk = begun()
     end = {"exitStatus": {"exitCode": 2}, "capabilities": None}
-    assert told(talk, **shown("[no output]", terminalId="x", **end)) == [changed(**end)]
-    last = told(talk, **shown("[no output]", terminalId="x", **end), status="completed")
+    assert send_update(talk, **shown("[no output]", terminalId="x", **end)) == [changed(**end)]
+    last = send_update(talk, **shown("[no output]", terminalId="x", **end), status="completed")
     assert [(each["sessionUpdate"], each["status"]) for each in last] == [("tool_call_update", "completed")]
 
 
-def test_a_terminal_of_an_agent_that_died_ends_with_its_tool_call():
+def test_terminal_without_exit_status_ends_with_its_tool_call():
     talk = begun()
-    ended = told(talk, sessionUpdate="tool_call_update", toolCallId="t", status="failed", content=[])
+    ended = send_update(talk, sessionUpdate="tool_call_update", toolCallId="t", status="failed", content=[])
     assert ended[0] == changed(exitStatus={}, capabilities=None)
     assert ended[1]["status"] == "failed"
 
 
 @given(st.text(alphabet="`a\n"))
-def test_a_text_in_a_fence_comes_back_without_the_newline_at_its_end(given_text):
+def test_fenced_text_loses_only_its_last_newline(given_text):
     assert unfenced(fenced(given_text)) == given_text.removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Every update of each version, there and back through the other, is the same but for the table in the docs."""
+"""Every update of each version round-trips through the other, with the exceptions of the table in the docs."""
 
 import copy
 from functools import partialmethod
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.protocol.schema_instances import V1, V2
 from tests.protocol.translate.conversation import answer, call, text, through_v1, through_v2, updated
+from tests.table import each_row
 
 V1_UPDATES = list(V1.instances(V1.defs["SessionUpdate"]))
 V2_UPDATES = list(V2.instances(V2.defs["SessionUpdate"]))
@@ -27,7 +28,7 @@ def opened_through_v2(capabilities=EVERYTHING):
     conversation.agent_sends(answer(0, {"protocolVersion": 1}))
     conversation.client_sends(call(1, "session/new", cwd="/", mcpServers=[]))
     conversation.agent_sends(answer(1, {"sessionId": "s", "modes": MODES}))
-    conversation.client.take()
+    conversation.client.pop_messages()
     return conversation
 
 
@@ -37,7 +38,7 @@ def opened_through_v1():
     conversation.agent_sends(answer(0, {"protocolVersion": 2, "info": NAME, "capabilities": {"session": {}}}))
     conversation.client_sends(call(1, "session/new", cwd="/"))
     conversation.agent_sends(answer(1, {"sessionId": "s"}))
-    conversation.client.take()
+    conversation.client.pop_messages()
     return conversation
 
 
@@ -47,7 +48,7 @@ def updates_of(messages):
 
 
 def vary(update, suffix):
-    """The update with its ids changed, so that one list speaks of several messages, calls, plans and terminals."""
+    """Return the update with other ids, so that a list is about several messages, calls, plans and terminals."""
     changed = copy.deepcopy(update)
     for holder in (changed, changed.get("plan", {})):
         for name in ("messageId", "toolCallId", "planId", "terminalId", "compactionId"):
@@ -62,12 +63,12 @@ def lists_of(updates):
 
 
 def is_said_twice(update):
-    """Whether an update says the mode that the next one says as an option."""
+    """Return whether an update sets the mode that the next update sets as an option."""
     return ((update.get("_meta") or {}).get("dragoman/v2") or {}).get("isInOptions") is True
 
 
 class V1Folding:
-    """The updates of version 1 with everything that the table names made equal."""
+    """The updates of version 1, normalised for the exceptions of the table."""
 
     def __init__(self):
         self._calls = set()
@@ -83,7 +84,7 @@ class V1Folding:
             kind = "tool_call_update" if update["toolCallId"] in self._calls else "tool_call"
             self._calls.add(update["toolCallId"])
             given = without_nulls(update)
-            # Version 1 demands a title of a call that is new: its name stands in for one, or else its id.
+            # Version 1 requires a title for a new call. Its name or its id is used instead.
             stand_in = {"title": given.get("name", given["toolCallId"])} if kind == "tool_call" else {}
             update = {**stand_in, **given, "sessionUpdate": kind}
             if kind == "tool_call_update":
@@ -92,29 +93,29 @@ class V1Folding:
 
 
 def without_nulls(value):
-    """The value without null, and without `_meta` and carried fields that are empty then."""
+    """Return the value without null, and without `_meta` and carried fields that are then empty."""
     if isinstance(value, dict):
         kept = {name: without_nulls(each) for name, each in value.items() if each is not None}
         return {name: each for name, each in kept.items() if name not in ("_meta", "dragoman/v2") or each}
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("kind", sorted({each["sessionUpdate"] for each in V1_UPDATES}))
-def test_each_update_of_version_1_comes_back(kind):
+@each_row("kind", sorted({each["sessionUpdate"] for each in V1_UPDATES}))
+def test_version_1_update_round_trips(kind):
     for update in (each for each in V1_UPDATES if each["sessionUpdate"] == kind):
         conversation = opened_through_v2().agent_sends(updated(**update))
-        assert V1Folding().fold(updates_of(conversation.client.take())) == V1Folding().fold([update])
+        assert V1Folding().fold(updates_of(conversation.client.pop_messages())) == V1Folding().fold([update])
 
 
 @settings(max_examples=60, deadline=None)
 @given(lists_of(V1_UPDATES))
-def test_a_conversation_of_version_1_comes_back(updates):
+def test_version_1_conversation_round_trips(updates):
     conversation = opened_through_v2().agent_sends(*(updated(**each) for each in updates))
-    assert V1Folding().fold(updates_of(conversation.client.take())) == V1Folding().fold(updates)
+    assert V1Folding().fold(updates_of(conversation.client.pop_messages())) == V1Folding().fold(updates)
 
 
 class V2Folding:
-    """The state that updates of version 2 lead to: upserts and chunks applied, in order of the first mention."""
+    """The state that results from version 2 updates: upserts and chunks applied, in order of first mention."""
 
     def __init__(self):
         self.messages, self.calls, self.terminals, self.plans, self.others = {}, {}, {}, {}, []
@@ -128,7 +129,7 @@ class V2Folding:
     def _apply(self, update):
         kind = update.pop("sessionUpdate")
         if kind == "state_update" and update == {"state": "idle"}:
-            return  # the state that a session has anyway
+            return  # the default state of a session
         getattr(self, f"_apply_{kind}", lambda update: self.others.append((kind, without_nulls(update))))(update)
 
     def _apply_chunk(self, kind, update):
@@ -175,7 +176,7 @@ class V2Folding:
 
 
 def joined(blocks):
-    """The blocks with neighbouring plain texts as one."""
+    """Return the blocks with neighbouring plain texts joined."""
     made = []
     for block in blocks:
         if made and made[-1].keys() == block.keys() == {"type", "text"}:
@@ -185,14 +186,14 @@ def joined(blocks):
     return made
 
 
-@pytest.mark.parametrize("kind", sorted({each["sessionUpdate"] for each in V2_UPDATES}))
-def test_each_update_of_version_2_comes_back(kind):
+@each_row("kind", sorted({each["sessionUpdate"] for each in V2_UPDATES}))
+def test_version_2_update_round_trips(kind):
     for update in (each for each in V2_UPDATES if each["sessionUpdate"] == kind):
         conversation = opened_through_v1().agent_sends(updated(**update))
-        assert V2Folding().fold(updates_of(conversation.client.take())) == V2Folding().fold([update])
+        assert V2Folding().fold(updates_of(conversation.client.pop_messages())) == V2Folding().fold([update])
 
 
-def test_every_kind_of_update_and_block_of_both_schemas_is_among_those():
+def test_samples_include_every_update_and_block_type():
     for schema, updates in ((V1, V1_UPDATES), (V2, V2_UPDATES)):
         names = [
             each.get("properties", {}) for each in schema.defs["SessionUpdate"]["oneOf" if schema is V1 else "anyOf"]
@@ -203,18 +204,22 @@ def test_every_kind_of_update_and_block_of_both_schemas_is_among_those():
         assert blocks >= {"text", "image", "audio", "resource_link", "resource"}
 
 
+@pytest.mark.extended
 @settings(max_examples=60, deadline=None)
 @given(lists_of(V2_UPDATES))
-def test_a_conversation_of_version_2_comes_back(updates):
+def test_version_2_conversation_round_trips(updates):
+    # An update of a call sends the rest of its content, which is not sent for each chunk.
+    calls = {each["toolCallId"] for each in updates if each["sessionUpdate"] == "tool_call_content_chunk"}
+    updates = [*updates, *({"sessionUpdate": "tool_call_update", "toolCallId": each} for each in sorted(calls))]
     conversation = opened_through_v1().agent_sends(*(updated(**each) for each in updates))
-    assert V2Folding().fold(updates_of(conversation.client.take())) == V2Folding().fold(updates)
+    assert V2Folding().fold(updates_of(conversation.client.pop_messages())) == V2Folding().fold(updates)
 
 
-def test_chunks_without_an_id_are_one_message_until_something_else_comes():
+def test_chunks_without_an_id_form_one_message():
     conversation = opened_through_v2()
     chunk = {"sessionUpdate": "agent_message_chunk", "content": text("a")}
     usage = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
     plan = {"sessionUpdate": "plan", "entries": []}
     conversation.agent_sends(*(updated(**each) for each in (chunk, usage, chunk, plan, chunk)))
-    ids = [each.get("messageId") for each in updates_of(conversation.client.take())]
+    ids = [each.get("messageId") for each in updates_of(conversation.client.pop_messages())]
     assert ids == ["m-1", None, "m-1", None, "m-2"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from dragoman.protocol.unions import AnyOf, UnknownVariant
+from dragoman.protocol.unions import AcpStruct, AnyOf, UnknownVariant
 
 
 UInt16 = Annotated[int, Meta(ge=0, le=65535)]
@@ -64,24 +64,14 @@ ElicitationContentValue = str | Int64 | float | bool | list[str]
 ProxySuccessorResponse = Any  # unstable
 
 
-class WriteTextFileRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class WriteTextFileRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     path: str
     content: str
     meta: dict[str, Any] | None = None
 
 
-class ReadTextFileRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class ReadTextFileRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     path: str
     line: UInt32 | None = None
@@ -89,24 +79,14 @@ class ReadTextFileRequest(
     meta: dict[str, Any] | None = None
 
 
-class RequestPermissionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "tool_call": "toolCall", "meta": "_meta"},
-):
+class RequestPermissionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     tool_call: ToolCallUpdate
     options: list[PermissionOption]
     meta: dict[str, Any] | None = None
 
 
-class ToolCallUpdate(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "raw_input": "rawInput", "raw_output": "rawOutput", "meta": "_meta"},
-):
+class ToolCallUpdate(AcpStruct, kw_only=True):
     tool_call_id: ToolCallId
     kind: ToolKind | None = None
     status: ToolCallStatus | None = None
@@ -119,51 +99,30 @@ class ToolCallUpdate(
     meta: dict[str, Any] | None = None
 
 
-class Content(Struct, tag_field="type", tag="content", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Content(AcpStruct, tag_field="type", tag="content", kw_only=True):
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class Diff(
-    Struct,
-    tag_field="type",
-    tag="diff",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"old_text": "oldText", "new_text": "newText", "meta": "_meta"},
-):
+class Diff(AcpStruct, tag_field="type", tag="diff", kw_only=True):
     path: str
     old_text: str | None = None
     new_text: str
     meta: dict[str, Any] | None = None
 
 
-class Terminal(
-    Struct,
-    tag_field="type",
-    tag="terminal",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "meta": "_meta"},
-):
+class Terminal(AcpStruct, tag_field="type", tag="terminal", kw_only=True):
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class TextContent(Struct, tag_field="type", tag="text", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TextContent(AcpStruct, tag_field="type", tag="text", kw_only=True):
     annotations: Annotations | None = None
     text: str
     meta: dict[str, Any] | None = None
 
 
-class ImageContent(
-    Struct,
-    tag_field="type",
-    tag="image",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class ImageContent(AcpStruct, tag_field="type", tag="image", kw_only=True):
     annotations: Annotations | None = None
     data: str
     mime_type: str
@@ -171,28 +130,14 @@ class ImageContent(
     meta: dict[str, Any] | None = None
 
 
-class AudioContent(
-    Struct,
-    tag_field="type",
-    tag="audio",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class AudioContent(AcpStruct, tag_field="type", tag="audio", kw_only=True):
     annotations: Annotations | None = None
     data: str
     mime_type: str
     meta: dict[str, Any] | None = None
 
 
-class ResourceLink(
-    Struct,
-    tag_field="type",
-    tag="resource_link",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class ResourceLink(AcpStruct, tag_field="type", tag="resource_link", kw_only=True):
     annotations: Annotations | None = None
     description: str | None = None
     mime_type: str | None = None
@@ -203,59 +148,47 @@ class ResourceLink(
     meta: dict[str, Any] | None = None
 
 
-class EmbeddedResource(
-    Struct,
-    tag_field="type",
-    tag="resource",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class EmbeddedResource(AcpStruct, tag_field="type", tag="resource", kw_only=True):
     annotations: Annotations | None = None
     resource: EmbeddedResourceResource
     meta: dict[str, Any] | None = None
 
 
-class Annotations(Struct, kw_only=True, omit_defaults=True, rename={"last_modified": "lastModified", "meta": "_meta"}):
+class Annotations(AcpStruct, kw_only=True):
     audience: list[Role] | None = None
     last_modified: str | None = None
     priority: float | None = None
     meta: dict[str, Any] | None = None
 
 
-class TextResourceContents(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeType", "meta": "_meta"}):
+class TextResourceContents(AcpStruct, kw_only=True):
     mime_type: str | None = None
     text: str
     uri: str
     meta: dict[str, Any] | None = None
 
 
-class BlobResourceContents(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeType", "meta": "_meta"}):
+class BlobResourceContents(AcpStruct, kw_only=True):
     blob: str
     mime_type: str | None = None
     uri: str
     meta: dict[str, Any] | None = None
 
 
-class ToolCallLocation(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ToolCallLocation(AcpStruct, kw_only=True):
     path: str
     line: UInt32 | None = None
     meta: dict[str, Any] | None = None
 
 
-class PermissionOption(Struct, kw_only=True, omit_defaults=True, rename={"option_id": "optionId", "meta": "_meta"}):
+class PermissionOption(AcpStruct, kw_only=True):
     option_id: PermissionOptionId
     name: str
     kind: PermissionOptionKind
     meta: dict[str, Any] | None = None
 
 
-class CreateTerminalRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "output_byte_limit": "outputByteLimit", "meta": "_meta"},
-):
+class CreateTerminalRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     command: str
     args: list[str] = []
@@ -265,64 +198,37 @@ class CreateTerminalRequest(
     meta: dict[str, Any] | None = None
 
 
-class EnvVariable(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class EnvVariable(AcpStruct, kw_only=True):
     name: str
     value: str
     meta: dict[str, Any] | None = None
 
 
-class TerminalOutputRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class TerminalOutputRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class ReleaseTerminalRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class ReleaseTerminalRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class WaitForTerminalExitRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class WaitForTerminalExitRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class KillTerminalRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class KillTerminalRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class FormElicitationForSession(
-    Struct,
-    tag_field="mode",
-    tag="form",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"requested_schema": "requestedSchema", "session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class FormElicitationForSession(AcpStruct, tag_field="mode", tag="form", kw_only=True):
     message: str
     requested_schema: ElicitationSchema
     session_id: SessionId
@@ -330,28 +236,14 @@ class FormElicitationForSession(
     meta: dict[str, Any] | None = None
 
 
-class FormElicitationForRequest(
-    Struct,
-    tag_field="mode",
-    tag="form",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"requested_schema": "requestedSchema", "request_id": "requestId", "meta": "_meta"},
-):
+class FormElicitationForRequest(AcpStruct, tag_field="mode", tag="form", kw_only=True):
     message: str
     requested_schema: ElicitationSchema
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class UrlElicitationForSession(
-    Struct,
-    tag_field="mode",
-    tag="url",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class UrlElicitationForSession(AcpStruct, tag_field="mode", tag="url", kw_only=True):
     message: str
     elicitation_id: ElicitationId
     url: str
@@ -360,14 +252,7 @@ class UrlElicitationForSession(
     meta: dict[str, Any] | None = None
 
 
-class UrlElicitationForRequest(
-    Struct,
-    tag_field="mode",
-    tag="url",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "request_id": "requestId", "meta": "_meta"},
-):
+class UrlElicitationForRequest(AcpStruct, tag_field="mode", tag="url", kw_only=True):
     message: str
     elicitation_id: ElicitationId
     url: str
@@ -375,37 +260,20 @@ class UrlElicitationForRequest(
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationRequestOtherSession(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class _CreateElicitationRequestOtherSession(AcpStruct, kw_only=True):
     message: str
     session_id: SessionId
     tool_call_id: ToolCallId | None = None
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationRequestOtherRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"request_id": "requestId", "meta": "_meta"},
-):
+class _CreateElicitationRequestOtherRequest(AcpStruct, kw_only=True):
     message: str
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class ElicitationSchema(
-    Struct,
-    tag_field="type",
-    tag="object",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationSchema(AcpStruct, tag_field="type", tag="object", kw_only=True):
     title: str | None = None
     properties: dict[str, ElicitationPropertySchema] = {}
     required: list[str] | None = None
@@ -413,14 +281,7 @@ class ElicitationSchema(
     meta: dict[str, Any] | None = None
 
 
-class StringPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="string",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"min_length": "minLength", "max_length": "maxLength", "one_of": "oneOf", "meta": "_meta"},
-):
+class StringPropertySchema(AcpStruct, tag_field="type", tag="string", kw_only=True):
     title: str | None = None
     description: str | None = None
     min_length: UInt32 | None = None
@@ -433,14 +294,7 @@ class StringPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class NumberPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="number",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class NumberPropertySchema(AcpStruct, tag_field="type", tag="number", kw_only=True):
     title: str | None = None
     description: str | None = None
     minimum: float | None = None
@@ -449,14 +303,7 @@ class NumberPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class IntegerPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="integer",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class IntegerPropertySchema(AcpStruct, tag_field="type", tag="integer", kw_only=True):
     title: str | None = None
     description: str | None = None
     minimum: Int64 | None = None
@@ -465,28 +312,14 @@ class IntegerPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class BooleanPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class BooleanPropertySchema(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     title: str | None = None
     description: str | None = None
     default: bool | None = None
     meta: dict[str, Any] | None = None
 
 
-class MultiSelectPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="array",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"min_items": "minItems", "max_items": "maxItems", "meta": "_meta"},
-):
+class MultiSelectPropertySchema(AcpStruct, tag_field="type", tag="array", kw_only=True):
     title: str | None = None
     description: str | None = None
     min_items: UInt64 | None = None
@@ -496,36 +329,24 @@ class MultiSelectPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class EnumOption(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class EnumOption(AcpStruct, kw_only=True):
     const: str
     title: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class StringMultiSelectItems(
-    Struct,
-    tag_field="type",
-    tag="string",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class StringMultiSelectItems(AcpStruct, tag_field="type", tag="string", kw_only=True):
     enum: list[str]
     meta: dict[str, Any] | None = None
 
 
-class TitledMultiSelectItems(Struct, kw_only=True, omit_defaults=True, rename={"any_of": "anyOf", "meta": "_meta"}):
+class TitledMultiSelectItems(AcpStruct, kw_only=True):
     any_of: list[EnumOption]
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
-):
+class MessageMcpRequest(AcpStruct, kw_only=True):  # unstable
     server_id: McpServerAcpId
     request_id: McpRequestId
     method: str
@@ -533,33 +354,21 @@ class MessageMcpRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class PromptCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    frozen=True,
-    rename={"embedded_context": "embeddedContext", "meta": "_meta"},
-):
+class PromptCapabilities(AcpStruct, kw_only=True, frozen=True):
     image: bool = False
     audio: bool = False
     embedded_context: bool = False
     meta: dict[str, Any] | None = None
 
 
-class McpCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class McpCapabilities(AcpStruct, kw_only=True, frozen=True):
     http: bool = False
     sse: bool = False
     acp: bool = False  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    frozen=True,
-    rename={"additional_directories": "additionalDirectories", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class SessionCapabilities(AcpStruct, kw_only=True, frozen=True):
     list: SessionListCapabilities | None = None
     delete: SessionDeleteCapabilities | None = None
     additional_directories: SessionAdditionalDirectoriesCapabilities | None = None
@@ -573,19 +382,13 @@ class SessionCapabilities(
     meta: dict[str, Any] | None = None
 
 
-class AgentAuthCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class AgentAuthCapabilities(AcpStruct, kw_only=True, frozen=True):
     status: AuthStatusCapabilities | None = None  # unstable
     logout: LogoutCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class AgentCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    frozen=True,
-    rename={"load_session": "loadSession", "prompt_capabilities": "promptCapabilities", "mcp_capabilities": "mcpCapabilities", "session_capabilities": "sessionCapabilities", "meta": "_meta"},
-):
+class AgentCapabilities(AcpStruct, kw_only=True, frozen=True):
     load_session: bool = False
     prompt_capabilities: PromptCapabilities = PromptCapabilities()
     mcp_capabilities: McpCapabilities = McpCapabilities()
@@ -595,12 +398,7 @@ class AgentCapabilities(
     meta: dict[str, Any] | None = None
 
 
-class InitializeResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"protocol_version": "protocolVersion", "agent_capabilities": "agentCapabilities", "auth_methods": "authMethods", "agent_info": "agentInfo", "meta": "_meta"},
-):
+class InitializeResponse(AcpStruct, kw_only=True):
     protocol_version: ProtocolVersion
     agent_capabilities: AgentCapabilities = AgentCapabilities()
     auth_methods: list[AuthMethod] = []
@@ -608,86 +406,69 @@ class InitializeResponse(
     meta: dict[str, Any] | None = None
 
 
-class SessionListCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionListCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionDeleteCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionDeleteCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionAdditionalDirectoriesCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionAdditionalDirectoriesCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionSystemPromptCapabilities(AcpStruct, kw_only=True):  # unstable
     mode: SessionSystemPromptModeCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptModeCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class SessionSystemPromptModeCapabilities(AcpStruct, kw_only=True):  # unstable
     override: SessionSystemPromptOverrideCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptOverrideCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class SessionSystemPromptOverrideCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionForkCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionForkCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionArchiveCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionArchiveCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionStatusCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionTitleCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionTitleCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionResumeCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionResumeCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionCloseCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionCloseCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class LogoutCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LogoutCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ProvidersCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProvidersCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class AuthMethodTerminal(
-    Struct,
-    tag_field="type",
-    tag="terminal",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class AuthMethodTerminal(AcpStruct, tag_field="type", tag="terminal", kw_only=True):
     id: AuthMethodId
     name: str
     description: str | None = None
@@ -696,35 +477,30 @@ class AuthMethodTerminal(
     meta: dict[str, Any] | None = None
 
 
-class AuthMethodAgent(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class AuthMethodAgent(AcpStruct, kw_only=True):
     id: AuthMethodId
     name: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class Implementation(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Implementation(AcpStruct, kw_only=True):
     name: str
     title: str | None = None
     version: str
     meta: dict[str, Any] | None = None
 
 
-class AuthenticateResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class AuthenticateResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ListProvidersResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ListProvidersResponse(AcpStruct, kw_only=True):  # unstable
     providers: list[ProviderInfo]
     meta: dict[str, Any] | None = None
 
 
-class ProviderInfo(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "meta": "_meta"},
-):
+class ProviderInfo(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     supported: list[LlmProtocol]
     required: bool
@@ -732,36 +508,31 @@ class ProviderInfo(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ProviderCurrentConfig(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"api_type": "apiType", "base_url": "baseUrl", "meta": "_meta"},
-):
+class ProviderCurrentConfig(AcpStruct, kw_only=True):  # unstable
     api_type: LlmProtocol
     base_url: str
     meta: dict[str, Any] | None = None
 
 
-class SetProviderResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SetProviderResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DisableProviderResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class DisableProviderResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class LogoutResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LogoutResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusResponse(AcpStruct, kw_only=True):  # unstable
     state: AuthState
     accounts: list[AuthAccount] = []
     meta: dict[str, Any] | None = None
 
 
-class AuthAccount(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthAccount(AcpStruct, kw_only=True):  # unstable
     label: str
     active: bool | None = None
     name: str | None = None
@@ -770,44 +541,27 @@ class AuthAccount(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_me
     meta: dict[str, Any] | None = None
 
 
-class NewSessionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_options": "configOptions", "meta": "_meta"},
-):
+class NewSessionResponse(AcpStruct, kw_only=True):
     session_id: SessionId
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionModeState(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"current_mode_id": "currentModeId", "available_modes": "availableModes", "meta": "_meta"},
-):
+class SessionModeState(AcpStruct, kw_only=True):
     current_mode_id: SessionModeId
     available_modes: list[SessionMode]
     meta: dict[str, Any] | None = None
 
 
-class SessionMode(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionMode(AcpStruct, kw_only=True):
     id: SessionModeId
     name: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelect(
-    Struct,
-    tag_field="type",
-    tag="select",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"current_value": "currentValue", "meta": "_meta"},
-):
+class SessionConfigSelect(AcpStruct, tag_field="type", tag="select", kw_only=True):
     id: SessionConfigId
     name: str
     description: str | None = None
@@ -817,14 +571,7 @@ class SessionConfigSelect(
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigBoolean(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"current_value": "currentValue", "meta": "_meta"},
-):
+class SessionConfigBoolean(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     id: SessionConfigId
     name: str
     description: str | None = None
@@ -833,48 +580,33 @@ class SessionConfigBoolean(
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelectOption(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionConfigSelectOption(AcpStruct, kw_only=True):
     value: SessionConfigValueId
     name: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelectGroup(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionConfigSelectGroup(AcpStruct, kw_only=True):
     group: SessionConfigGroupId
     name: str
     options: list[SessionConfigSelectOption]
     meta: dict[str, Any] | None = None
 
 
-class LoadSessionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class LoadSessionResponse(AcpStruct, kw_only=True):
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
     meta: dict[str, Any] | None = None
 
 
-class ListSessionsResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"next_cursor": "nextCursor", "meta": "_meta"},
-):
+class ListSessionsResponse(AcpStruct, kw_only=True):
     sessions: list[SessionInfo]
     next_cursor: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionInfo(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "updated_at": "updatedAt", "meta": "_meta"},
-):
+class SessionInfo(AcpStruct, kw_only=True):
     session_id: SessionId
     cwd: str
     additional_directories: list[str] = []
@@ -884,81 +616,61 @@ class SessionInfo(
     meta: dict[str, Any] | None = None
 
 
-class DeleteSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class DeleteSessionResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ForkSessionResponse(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_options": "configOptions", "meta": "_meta"},
-):
+class ForkSessionResponse(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
     meta: dict[str, Any] | None = None
 
 
-class ArchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ArchiveSessionResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class UnarchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class UnarchiveSessionResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionStatusResponse(AcpStruct, kw_only=True):  # unstable
     status: SessionStatus
     meta: dict[str, Any] | None = None
 
 
-class SetSessionTitleResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SetSessionTitleResponse(AcpStruct, kw_only=True):  # unstable
     title: str
     meta: dict[str, Any] | None = None
 
 
-class ResumeSessionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class ResumeSessionResponse(AcpStruct, kw_only=True):
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
     meta: dict[str, Any] | None = None
 
 
-class CloseSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class CloseSessionResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SetSessionModeResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SetSessionModeResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class SetSessionConfigOptionResponse(AcpStruct, kw_only=True):
     config_options: list[SessionConfigOption]
     meta: dict[str, Any] | None = None
 
 
-class PromptResponse(Struct, kw_only=True, omit_defaults=True, rename={"stop_reason": "stopReason", "meta": "_meta"}):
+class PromptResponse(AcpStruct, kw_only=True):
     stop_reason: StopReason
     usage: Usage | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class Usage(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"total_tokens": "totalTokens", "input_tokens": "inputTokens", "output_tokens": "outputTokens", "thought_tokens": "thoughtTokens", "cached_read_tokens": "cachedReadTokens", "cached_write_tokens": "cachedWriteTokens", "meta": "_meta"},
-):
+class Usage(AcpStruct, kw_only=True):  # unstable
     total_tokens: UInt64
     input_tokens: UInt64
     output_tokens: UInt64
@@ -968,67 +680,37 @@ class Usage(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class Error(Struct, kw_only=True, omit_defaults=True):
+class Error(AcpStruct, kw_only=True):
     code: ErrorCode
     message: str
     data: Any = None
 
 
-class SessionNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SessionNotification(AcpStruct, kw_only=True):
     session_id: SessionId
     update: SessionUpdate
     meta: dict[str, Any] | None = None
 
 
-class ContentChunk(Struct, kw_only=True, omit_defaults=True, rename={"message_id": "messageId", "meta": "_meta"}):
+class ContentChunk(AcpStruct, kw_only=True):
     content: ContentBlock
     message_id: MessageId | None = None
     meta: dict[str, Any] | None = None
 
 
-class UserMessageChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="user_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk", kw_only=True):
     pass
 
 
-class AgentMessageChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="agent_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk", kw_only=True):
     pass
 
 
-class AgentThoughtChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="agent_thought_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk", kw_only=True):
     pass
 
 
-class ToolCall(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="tool_call",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "raw_input": "rawInput", "raw_output": "rawOutput", "meta": "_meta"},
-):
+class ToolCall(AcpStruct, tag_field="sessionUpdate", tag="tool_call", kw_only=True):
     tool_call_id: ToolCallId
     title: str
     name: str | None = None
@@ -1041,130 +723,61 @@ class ToolCall(
     meta: dict[str, Any] | None = None
 
 
-class ToolCallProgress(
-    ToolCallUpdate,
-    tag_field="sessionUpdate",
-    tag="tool_call_update",
-    kw_only=True,
-    omit_defaults=True,
-):
+class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update", kw_only=True):
     pass
 
 
-class Plan(Struct, tag_field="sessionUpdate", tag="plan", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Plan(AcpStruct, tag_field="sessionUpdate", tag="plan", kw_only=True):
     entries: list[PlanEntry]
     meta: dict[str, Any] | None = None
 
 
-class PlanUpdate(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="plan_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class PlanUpdate(AcpStruct, tag_field="sessionUpdate", tag="plan_update", kw_only=True):  # unstable
     plan: PlanUpdateContent
     meta: dict[str, Any] | None = None
 
 
-class PlanRemoved(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="plan_removed",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanRemoved(AcpStruct, tag_field="sessionUpdate", tag="plan_removed", kw_only=True):  # unstable
     plan_id: PlanId
     meta: dict[str, Any] | None = None
 
 
-class AvailableCommandsUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="available_commands_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"available_commands": "availableCommands", "meta": "_meta"},
-):
+class AvailableCommandsUpdate(AcpStruct, tag_field="sessionUpdate", tag="available_commands_update", kw_only=True):
     available_commands: list[AvailableCommand]
     meta: dict[str, Any] | None = None
 
 
-class CurrentModeUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="current_mode_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"current_mode_id": "currentModeId", "meta": "_meta"},
-):
+class CurrentModeUpdate(AcpStruct, tag_field="sessionUpdate", tag="current_mode_update", kw_only=True):
     current_mode_id: SessionModeId
     meta: dict[str, Any] | None = None
 
 
-class ConfigOptionUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="config_option_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class ConfigOptionUpdate(AcpStruct, tag_field="sessionUpdate", tag="config_option_update", kw_only=True):
     config_options: list[SessionConfigOption]
     meta: dict[str, Any] | None = None
 
 
-class SessionInfoUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_info_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"updated_at": "updatedAt", "meta": "_meta"},
-):
+class SessionInfoUpdate(AcpStruct, tag_field="sessionUpdate", tag="session_info_update", kw_only=True):
     title: str | None | UnsetType = UNSET
     updated_at: str | None | UnsetType = UNSET
     meta: dict[str, Any] | None = None
 
 
-class UsageUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="usage_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class UsageUpdate(AcpStruct, tag_field="sessionUpdate", tag="usage_update", kw_only=True):
     used: UInt64
     size: UInt64
     cost: Cost | None = None
     meta: dict[str, Any] | None = None
 
 
-class Notice(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="notice",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class Notice(AcpStruct, tag_field="sessionUpdate", tag="notice", kw_only=True):
     severity: NoticeSeverity
     title: Annotated[str, Meta(min_length=1)]
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class CompactionUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="compaction_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"compaction_id": "compactionId", "meta": "_meta"},
-):
+class CompactionUpdate(AcpStruct, tag_field="sessionUpdate", tag="compaction_update", kw_only=True):
     compaction_id: CompactionId
     status: CompactionStatus
     summary: list[ContentBlock] | None | UnsetType = UNSET
@@ -1172,27 +785,13 @@ class CompactionUpdate(
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class CompactionSummaryChunk(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="compaction_summary_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"compaction_id": "compactionId", "meta": "_meta"},
-):
+class CompactionSummaryChunk(AcpStruct, tag_field="sessionUpdate", tag="compaction_summary_chunk", kw_only=True):
     compaction_id: CompactionId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class SubagentUpdate(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="subagent_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "meta": "_meta"},
-):
+class SubagentUpdate(AcpStruct, tag_field="sessionUpdate", tag="subagent_update", kw_only=True):  # unstable
     session_id: SessionId
     title: str | None | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
@@ -1203,14 +802,7 @@ class SubagentUpdate(  # unstable
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class SessionMessage(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_message",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "sender_session_id": "senderSessionId", "recipient_session_id": "recipientSessionId", "sender_message_id": "senderMessageId", "recipient_message_id": "recipientMessageId", "meta": "_meta"},
-):
+class SessionMessage(AcpStruct, tag_field="sessionUpdate", tag="session_message", kw_only=True):  # unstable
     message_id: MessageId
     sender_session_id: SessionId | None | UnsetType = UNSET
     recipient_session_id: SessionId | None | UnsetType = UNSET
@@ -1220,98 +812,65 @@ class SessionMessage(  # unstable
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class SessionMessageChunk(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "meta": "_meta"},
-):
+class SessionMessageChunk(AcpStruct, tag_field="sessionUpdate", tag="session_message_chunk", kw_only=True):  # unstable
     message_id: MessageId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class PlanEntry(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class PlanEntry(AcpStruct, kw_only=True):
     content: str
     priority: PlanEntryPriority
     status: PlanEntryStatus
     meta: dict[str, Any] | None = None
 
 
-class PlanItems(  # unstable
-    Struct,
-    tag_field="type",
-    tag="items",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanItems(AcpStruct, tag_field="type", tag="items", kw_only=True):  # unstable
     plan_id: PlanId
     entries: list[PlanEntry]
     meta: dict[str, Any] | None = None
 
 
-class PlanFile(  # unstable
-    Struct,
-    tag_field="type",
-    tag="file",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanFile(AcpStruct, tag_field="type", tag="file", kw_only=True):  # unstable
     plan_id: PlanId
     uri: str
     meta: dict[str, Any] | None = None
 
 
-class PlanMarkdown(  # unstable
-    Struct,
-    tag_field="type",
-    tag="markdown",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanMarkdown(AcpStruct, tag_field="type", tag="markdown", kw_only=True):  # unstable
     plan_id: PlanId
     content: str
     meta: dict[str, Any] | None = None
 
 
-class AvailableCommand(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class AvailableCommand(AcpStruct, kw_only=True):
     name: str
     description: str
     input: AvailableCommandInput | None = None
     meta: dict[str, Any] | None = None
 
 
-class UnstructuredCommandInput(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class UnstructuredCommandInput(AcpStruct, kw_only=True):
     hint: str
     meta: dict[str, Any] | None = None
 
 
-class Cost(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Cost(AcpStruct, kw_only=True):
     amount: float
     currency: str
     meta: dict[str, Any] | None = None
 
 
-class SubagentSessionCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SubagentSessionCapabilities(AcpStruct, kw_only=True):  # unstable
     cancel: SessionCancelCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionCancelCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionCancelCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class StateUpdate(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"stop_reason": "stopReason", "meta": "_meta"},
-):
+class StateUpdate(AcpStruct, kw_only=True):  # unstable
     state: str
     usage: Usage | None = None
     stop_reason: str | None = None
@@ -1319,40 +878,29 @@ class StateUpdate(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class CompleteElicitationNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "meta": "_meta"},
-):
+class CompleteElicitationNotification(AcpStruct, kw_only=True):
     elicitation_id: ElicitationId
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusUpdateNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusUpdateNotification(AcpStruct, kw_only=True):  # unstable
     state: AuthState
     accounts: list[AuthAccount] = []
     meta: dict[str, Any] | None = None
 
 
-class FileSystemCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    frozen=True,
-    rename={"read_text_file": "readTextFile", "write_text_file": "writeTextFile", "meta": "_meta"},
-):
+class FileSystemCapabilities(AcpStruct, kw_only=True, frozen=True):
     read_text_file: bool = False
     write_text_file: bool = False
     meta: dict[str, Any] | None = None
 
 
-class AuthCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class AuthCapabilities(AcpStruct, kw_only=True, frozen=True):
     terminal: bool = False
     meta: dict[str, Any] | None = None
 
 
-class ClientCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class ClientCapabilities(AcpStruct, kw_only=True, frozen=True):
     fs: FileSystemCapabilities = FileSystemCapabilities()
     terminal: bool = False
     session: ClientSessionCapabilities | None = None
@@ -1363,84 +911,69 @@ class ClientCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, 
     meta: dict[str, Any] | None = None
 
 
-class InitializeRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"protocol_version": "protocolVersion", "client_capabilities": "clientCapabilities", "client_info": "clientInfo", "meta": "_meta"},
-):
+class InitializeRequest(AcpStruct, kw_only=True):
     protocol_version: ProtocolVersion
     client_capabilities: ClientCapabilities = ClientCapabilities()
     client_info: Implementation | None = None
     meta: dict[str, Any] | None = None
 
 
-class ClientSessionCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class ClientSessionCapabilities(AcpStruct, kw_only=True):
     compaction: CompactionCapabilities | None = None
     config_options: SessionConfigOptionsCapabilities | None = None
     notices: NoticeCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class CompactionCapabilities(Struct, kw_only=True, omit_defaults=True):
+class CompactionCapabilities(AcpStruct, kw_only=True):
     pass
 
 
-class SessionConfigOptionsCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionConfigOptionsCapabilities(AcpStruct, kw_only=True):
     boolean: BooleanConfigOptionCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class BooleanConfigOptionCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class BooleanConfigOptionCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class NoticeCapabilities(Struct, kw_only=True, omit_defaults=True):
+class NoticeCapabilities(AcpStruct, kw_only=True):
     pass
 
 
-class SubagentCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SubagentCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class PlanCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class PlanCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ElicitationCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationCapabilities(AcpStruct, kw_only=True):
     form: ElicitationFormCapabilities | None = None
     url: ElicitationUrlCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class ElicitationFormCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationFormCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationUrlCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationUrlCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthenticateRequest(Struct, kw_only=True, omit_defaults=True, rename={"method_id": "methodId", "meta": "_meta"}):
+class AuthenticateRequest(AcpStruct, kw_only=True):
     method_id: AuthMethodId
     meta: dict[str, Any] | None = None
 
 
-class ListProvidersRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ListProvidersRequest(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SetProviderRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "api_type": "apiType", "base_url": "baseUrl", "meta": "_meta"},
-):
+class SetProviderRequest(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     api_type: LlmProtocol
     base_url: str
@@ -1448,30 +981,20 @@ class SetProviderRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DisableProviderRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "meta": "_meta"},
-):
+class DisableProviderRequest(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     meta: dict[str, Any] | None = None
 
 
-class LogoutRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LogoutRequest(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusRequest(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class NewSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class NewSessionRequest(AcpStruct, kw_only=True):
     cwd: str
     additional_directories: list[str] = []
     mcp_servers: list[McpServer]
@@ -1479,34 +1002,27 @@ class NewSessionRequest(
     meta: dict[str, Any] | None = None
 
 
-class McpServerHttp(Struct, tag_field="type", tag="http", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpServerHttp(AcpStruct, tag_field="type", tag="http", kw_only=True):
     name: str
     url: str
     headers: list[HttpHeader]
     meta: dict[str, Any] | None = None
 
 
-class McpServerSse(Struct, tag_field="type", tag="sse", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpServerSse(AcpStruct, tag_field="type", tag="sse", kw_only=True):
     name: str
     url: str
     headers: list[HttpHeader]
     meta: dict[str, Any] | None = None
 
 
-class McpServerAcp(  # unstable
-    Struct,
-    tag_field="type",
-    tag="acp",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "meta": "_meta"},
-):
+class McpServerAcp(AcpStruct, tag_field="type", tag="acp", kw_only=True):  # unstable
     name: str
     server_id: McpServerAcpId
     meta: dict[str, Any] | None = None
 
 
-class McpServerStdio(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpServerStdio(AcpStruct, kw_only=True):
     name: str
     command: str
     args: list[str]
@@ -1514,24 +1030,19 @@ class McpServerStdio(Struct, kw_only=True, omit_defaults=True, rename={"meta": "
     meta: dict[str, Any] | None = None
 
 
-class HttpHeader(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class HttpHeader(AcpStruct, kw_only=True):
     name: str
     value: str
     meta: dict[str, Any] | None = None
 
 
-class SystemPrompt(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SystemPrompt(AcpStruct, kw_only=True):  # unstable
     mode: SystemPromptMode
     content: list[ContentBlock]
     meta: dict[str, Any] | None = None
 
 
-class LoadSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mcp_servers": "mcpServers", "additional_directories": "additionalDirectories", "session_id": "sessionId", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class LoadSessionRequest(AcpStruct, kw_only=True):
     mcp_servers: list[McpServer]
     cwd: str
     additional_directories: list[str] = []
@@ -1540,29 +1051,19 @@ class LoadSessionRequest(
     meta: dict[str, Any] | None = None
 
 
-class ListSessionsRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ListSessionsRequest(AcpStruct, kw_only=True):
     cwd: str | None = None
     cursor: str | None = None
     archived: SessionArchiveFilter | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DeleteSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class DeleteSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class ForkSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class ForkSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     cwd: str
     additional_directories: list[str] = []
@@ -1571,53 +1072,28 @@ class ForkSessionRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ArchiveSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class ArchiveSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class UnarchiveSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class UnarchiveSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SessionStatusRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionTitleRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SetSessionTitleRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     title: str
     meta: dict[str, Any] | None = None
 
 
-class ResumeSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class ResumeSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     cwd: str
     additional_directories: list[str] = []
@@ -1626,201 +1102,131 @@ class ResumeSessionRequest(
     meta: dict[str, Any] | None = None
 
 
-class CloseSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class CloseSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionModeRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "mode_id": "modeId", "meta": "_meta"},
-):
+class SetSessionModeRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     mode_id: SessionModeId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionBoolean(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_id": "configId", "meta": "_meta"},
-):
+class SetSessionConfigOptionBoolean(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     session_id: SessionId
     config_id: SessionConfigId
     value: bool
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionValueId(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_id": "configId", "meta": "_meta"},
-):
+class SetSessionConfigOptionValueId(AcpStruct, kw_only=True):
     session_id: SessionId
     config_id: SessionConfigId
     value: SessionConfigValueId
     meta: dict[str, Any] | None = None
 
 
-class PromptRequest(Struct, kw_only=True, omit_defaults=True, rename={"session_id": "sessionId", "meta": "_meta"}):
+class PromptRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     prompt: list[ContentBlock]
     meta: dict[str, Any] | None = None
 
 
-class WriteTextFileResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class WriteTextFileResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ReadTextFileResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ReadTextFileResponse(AcpStruct, kw_only=True):
     content: str
     meta: dict[str, Any] | None = None
 
 
-class RequestPermissionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class RequestPermissionResponse(AcpStruct, kw_only=True):
     outcome: RequestPermissionOutcome
     meta: dict[str, Any] | None = None
 
 
-class CancelledPermissionOutcome(Struct, tag_field="outcome", tag="cancelled", kw_only=True, omit_defaults=True):
+class CancelledPermissionOutcome(AcpStruct, tag_field="outcome", tag="cancelled", kw_only=True):
     pass
 
 
-class SelectedPermissionOutcome(
-    Struct,
-    tag_field="outcome",
-    tag="selected",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"option_id": "optionId", "meta": "_meta"},
-):
+class SelectedPermissionOutcome(AcpStruct, tag_field="outcome", tag="selected", kw_only=True):
     option_id: PermissionOptionId
     meta: dict[str, Any] | None = None
 
 
-class CreateTerminalResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "meta": "_meta"},
-):
+class CreateTerminalResponse(AcpStruct, kw_only=True):
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class TerminalOutputResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"exit_status": "exitStatus", "meta": "_meta"},
-):
+class TerminalOutputResponse(AcpStruct, kw_only=True):
     output: str
     truncated: bool
     exit_status: TerminalExitStatus | None = None
     meta: dict[str, Any] | None = None
 
 
-class TerminalExitStatus(Struct, kw_only=True, omit_defaults=True, rename={"exit_code": "exitCode", "meta": "_meta"}):
+class TerminalExitStatus(AcpStruct, kw_only=True):
     exit_code: UInt32 | None = None
     signal: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class ReleaseTerminalResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ReleaseTerminalResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class WaitForTerminalExitResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"exit_code": "exitCode", "meta": "_meta"},
-):
+class WaitForTerminalExitResponse(AcpStruct, kw_only=True):
     exit_code: UInt32 | None = None
     signal: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class KillTerminalResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class KillTerminalResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationAcceptAction(
-    Struct,
-    tag_field="action",
-    tag="accept",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationAcceptAction(AcpStruct, tag_field="action", tag="accept", kw_only=True):
     content: dict[str, ElicitationContentValue] | None = None
     meta: dict[str, Any] | None = None
 
 
-class ElicitationDeclineAction(
-    Struct,
-    tag_field="action",
-    tag="decline",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationDeclineAction(AcpStruct, tag_field="action", tag="decline", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationCancelAction(
-    Struct,
-    tag_field="action",
-    tag="cancel",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationCancelAction(AcpStruct, tag_field="action", tag="cancel", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationResponseOther(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class _CreateElicitationResponseOther(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpResult(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class MessageMcpResult(AcpStruct, kw_only=True):  # unstable
     result: Any
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpError(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class MessageMcpError(AcpStruct, kw_only=True):  # unstable
     error: McpError
     meta: dict[str, Any] | None = None
 
 
-class McpError(Struct, kw_only=True, omit_defaults=True):  # unstable
+class McpError(AcpStruct, kw_only=True):  # unstable
     code: Int32
     message: str
     data: Any = None
 
 
-class CancelNotification(Struct, kw_only=True, omit_defaults=True, rename={"session_id": "sessionId", "meta": "_meta"}):
+class CancelNotification(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
-):
+class MessageMcpNotification(AcpStruct, kw_only=True):  # unstable
     server_id: McpServerAcpId
     request_id: McpRequestId
     method: str
@@ -1828,23 +1234,18 @@ class MessageMcpNotification(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class CancelRequestNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"request_id": "requestId", "meta": "_meta"},
-):
+class CancelRequestNotification(AcpStruct, kw_only=True):
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class ProxySuccessorRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProxySuccessorRequest(AcpStruct, kw_only=True):  # unstable
     method: str
     params: Any = None
     meta: dict[str, Any] | None = None
 
 
-class ProxySuccessorNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProxySuccessorNotification(AcpStruct, kw_only=True):  # unstable
     method: str
     params: Any = None
     meta: dict[str, Any] | None = None
@@ -2017,256 +1418,57 @@ else:
 
 
 __all__ = [
-    "AgentAuthCapabilities",
-    "AgentCapabilities",
-    "AgentMessageChunk",
-    "AgentThoughtChunk",
-    "Annotations",
-    "ArchiveSessionRequest",
-    "ArchiveSessionResponse",
-    "AudioContent",
-    "AuthAccount",
-    "AuthCapabilities",
-    "AuthMethod",
-    "AuthMethodAgent",
-    "AuthMethodId",
-    "AuthMethodTerminal",
-    "AuthState",
-    "AuthStatusCapabilities",
-    "AuthStatusRequest",
-    "AuthStatusResponse",
-    "AuthStatusUpdateNotification",
-    "AuthenticateRequest",
-    "AuthenticateResponse",
-    "AvailableCommand",
-    "AvailableCommandInput",
-    "AvailableCommandsUpdate",
-    "BlobResourceContents",
-    "BooleanConfigOptionCapabilities",
-    "BooleanPropertySchema",
-    "CancelNotification",
-    "CancelRequestNotification",
-    "CancelledPermissionOutcome",
-    "ClientCapabilities",
-    "ClientSessionCapabilities",
-    "CloseSessionRequest",
-    "CloseSessionResponse",
-    "CompactionCapabilities",
-    "CompactionId",
-    "CompactionStatus",
-    "CompactionSummaryChunk",
-    "CompactionUpdate",
-    "CompleteElicitationNotification",
-    "ConfigOptionUpdate",
-    "Content",
-    "ContentBlock",
-    "ContentChunk",
-    "Cost",
-    "CreateElicitationRequest",
-    "CreateElicitationResponse",
-    "CreateTerminalRequest",
-    "CreateTerminalResponse",
-    "CurrentModeUpdate",
-    "DeleteSessionRequest",
-    "DeleteSessionResponse",
-    "Diff",
-    "DisableProviderRequest",
-    "DisableProviderResponse",
-    "ElicitationAcceptAction",
-    "ElicitationCancelAction",
-    "ElicitationCapabilities",
-    "ElicitationContentValue",
-    "ElicitationDeclineAction",
-    "ElicitationFormCapabilities",
-    "ElicitationFormMode",
-    "ElicitationId",
-    "ElicitationPropertySchema",
-    "ElicitationSchema",
-    "ElicitationSchemaType",
-    "ElicitationUrlCapabilities",
-    "ElicitationUrlMode",
-    "EmbeddedResource",
-    "EmbeddedResourceResource",
-    "EnumOption",
-    "EnvVariable",
-    "Error",
-    "ErrorCode",
-    "ExtNotification",
-    "ExtRequest",
-    "ExtResponse",
-    "FileSystemCapabilities",
-    "ForkSessionRequest",
-    "ForkSessionResponse",
-    "FormElicitationForRequest",
-    "FormElicitationForSession",
-    "HttpHeader",
-    "ImageContent",
-    "Implementation",
-    "InitializeProxyRequest",
-    "InitializeProxyResponse",
-    "InitializeRequest",
-    "InitializeResponse",
-    "IntegerPropertySchema",
-    "KillTerminalRequest",
-    "KillTerminalResponse",
-    "ListProvidersRequest",
-    "ListProvidersResponse",
-    "ListSessionsRequest",
-    "ListSessionsResponse",
-    "LlmProtocol",
-    "LoadSessionRequest",
-    "LoadSessionResponse",
-    "LogoutCapabilities",
-    "LogoutRequest",
-    "LogoutResponse",
-    "McpCapabilities",
-    "McpError",
-    "McpRequestId",
-    "McpServer",
-    "McpServerAcp",
-    "McpServerAcpId",
-    "McpServerHttp",
-    "McpServerSse",
-    "McpServerStdio",
-    "MessageId",
-    "MessageMcpError",
-    "MessageMcpNotification",
-    "MessageMcpRequest",
-    "MessageMcpResponse",
-    "MessageMcpResult",
-    "MultiSelectItems",
-    "MultiSelectPropertySchema",
-    "NewSessionRequest",
-    "NewSessionResponse",
-    "Notice",
-    "NoticeCapabilities",
-    "NoticeSeverity",
-    "NumberPropertySchema",
-    "PermissionOption",
-    "PermissionOptionId",
-    "PermissionOptionKind",
-    "Plan",
-    "PlanCapabilities",
-    "PlanEntry",
-    "PlanEntryPriority",
-    "PlanEntryStatus",
-    "PlanFile",
-    "PlanId",
-    "PlanItems",
-    "PlanMarkdown",
-    "PlanRemoved",
-    "PlanUpdate",
-    "PlanUpdateContent",
-    "PromptCapabilities",
-    "PromptRequest",
-    "PromptResponse",
-    "ProtocolVersion",
-    "ProviderCurrentConfig",
-    "ProviderId",
-    "ProviderInfo",
-    "ProvidersCapabilities",
-    "ProxySuccessorNotification",
-    "ProxySuccessorRequest",
-    "ProxySuccessorResponse",
-    "ReadTextFileRequest",
-    "ReadTextFileResponse",
-    "ReleaseTerminalRequest",
-    "ReleaseTerminalResponse",
-    "RequestId",
-    "RequestPermissionOutcome",
-    "RequestPermissionRequest",
-    "RequestPermissionResponse",
-    "ResourceLink",
-    "ResumeSessionRequest",
-    "ResumeSessionResponse",
-    "Role",
-    "SelectedPermissionOutcome",
-    "SessionAdditionalDirectoriesCapabilities",
-    "SessionArchiveCapabilities",
-    "SessionArchiveFilter",
-    "SessionCancelCapabilities",
-    "SessionCapabilities",
-    "SessionCloseCapabilities",
-    "SessionConfigBoolean",
-    "SessionConfigGroupId",
-    "SessionConfigId",
-    "SessionConfigOption",
-    "SessionConfigOptionCategory",
-    "SessionConfigOptionsCapabilities",
-    "SessionConfigSelect",
-    "SessionConfigSelectGroup",
-    "SessionConfigSelectOption",
-    "SessionConfigSelectOptions",
-    "SessionConfigValueId",
-    "SessionDeleteCapabilities",
-    "SessionForkCapabilities",
-    "SessionId",
-    "SessionInfo",
-    "SessionInfoUpdate",
-    "SessionListCapabilities",
-    "SessionMessage",
-    "SessionMessageChunk",
-    "SessionMode",
-    "SessionModeId",
-    "SessionModeState",
-    "SessionNotification",
-    "SessionResumeCapabilities",
-    "SessionStatus",
-    "SessionStatusCapabilities",
-    "SessionStatusRequest",
-    "SessionStatusResponse",
-    "SessionSystemPromptCapabilities",
-    "SessionSystemPromptModeCapabilities",
-    "SessionSystemPromptOverrideCapabilities",
-    "SessionTitleCapabilities",
-    "SessionUpdate",
-    "SetProviderRequest",
-    "SetProviderResponse",
-    "SetSessionConfigOptionBoolean",
-    "SetSessionConfigOptionRequest",
-    "SetSessionConfigOptionResponse",
-    "SetSessionConfigOptionValueId",
-    "SetSessionModeRequest",
-    "SetSessionModeResponse",
-    "SetSessionTitleRequest",
-    "SetSessionTitleResponse",
-    "StateUpdate",
-    "StopReason",
-    "StringFormat",
-    "StringMultiSelectItems",
-    "StringPropertySchema",
-    "SubagentCapabilities",
-    "SubagentSessionCapabilities",
-    "SubagentUpdate",
-    "SystemPrompt",
-    "SystemPromptMode",
-    "Terminal",
-    "TerminalExitStatus",
-    "TerminalId",
-    "TerminalOutputRequest",
-    "TerminalOutputResponse",
-    "TextContent",
-    "TextResourceContents",
-    "TitledMultiSelectItems",
-    "ToolCall",
-    "ToolCallContent",
-    "ToolCallId",
-    "ToolCallLocation",
-    "ToolCallProgress",
-    "ToolCallStatus",
-    "ToolCallUpdate",
-    "ToolKind",
-    "UnarchiveSessionRequest",
-    "UnarchiveSessionResponse",
-    "UnknownVariant",
-    "UnstructuredCommandInput",
-    "UrlElicitationForRequest",
-    "UrlElicitationForSession",
-    "Usage",
-    "UsageUpdate",
-    "UserMessageChunk",
-    "WaitForTerminalExitRequest",
-    "WaitForTerminalExitResponse",
-    "WriteTextFileRequest",
-    "WriteTextFileResponse",
+    "AgentAuthCapabilities", "AgentCapabilities", "AgentMessageChunk", "AgentThoughtChunk", "Annotations",
+    "ArchiveSessionRequest", "ArchiveSessionResponse", "AudioContent", "AuthAccount", "AuthCapabilities", "AuthMethod",
+    "AuthMethodAgent", "AuthMethodId", "AuthMethodTerminal", "AuthState", "AuthStatusCapabilities", "AuthStatusRequest",
+    "AuthStatusResponse", "AuthStatusUpdateNotification", "AuthenticateRequest", "AuthenticateResponse",
+    "AvailableCommand", "AvailableCommandInput", "AvailableCommandsUpdate", "BlobResourceContents",
+    "BooleanConfigOptionCapabilities", "BooleanPropertySchema", "CancelNotification", "CancelRequestNotification",
+    "CancelledPermissionOutcome", "ClientCapabilities", "ClientSessionCapabilities", "CloseSessionRequest",
+    "CloseSessionResponse", "CompactionCapabilities", "CompactionId", "CompactionStatus", "CompactionSummaryChunk",
+    "CompactionUpdate", "CompleteElicitationNotification", "ConfigOptionUpdate", "Content", "ContentBlock",
+    "ContentChunk", "Cost", "CreateElicitationRequest", "CreateElicitationResponse", "CreateTerminalRequest",
+    "CreateTerminalResponse", "CurrentModeUpdate", "DeleteSessionRequest", "DeleteSessionResponse", "Diff",
+    "DisableProviderRequest", "DisableProviderResponse", "ElicitationAcceptAction", "ElicitationCancelAction",
+    "ElicitationCapabilities", "ElicitationContentValue", "ElicitationDeclineAction", "ElicitationFormCapabilities",
+    "ElicitationFormMode", "ElicitationId", "ElicitationPropertySchema", "ElicitationSchema", "ElicitationSchemaType",
+    "ElicitationUrlCapabilities", "ElicitationUrlMode", "EmbeddedResource", "EmbeddedResourceResource", "EnumOption",
+    "EnvVariable", "Error", "ErrorCode", "ExtNotification", "ExtRequest", "ExtResponse", "FileSystemCapabilities",
+    "ForkSessionRequest", "ForkSessionResponse", "FormElicitationForRequest", "FormElicitationForSession", "HttpHeader",
+    "ImageContent", "Implementation", "InitializeProxyRequest", "InitializeProxyResponse", "InitializeRequest",
+    "InitializeResponse", "IntegerPropertySchema", "KillTerminalRequest", "KillTerminalResponse",
+    "ListProvidersRequest", "ListProvidersResponse", "ListSessionsRequest", "ListSessionsResponse", "LlmProtocol",
+    "LoadSessionRequest", "LoadSessionResponse", "LogoutCapabilities", "LogoutRequest", "LogoutResponse",
+    "McpCapabilities", "McpError", "McpRequestId", "McpServer", "McpServerAcp", "McpServerAcpId", "McpServerHttp",
+    "McpServerSse", "McpServerStdio", "MessageId", "MessageMcpError", "MessageMcpNotification", "MessageMcpRequest",
+    "MessageMcpResponse", "MessageMcpResult", "MultiSelectItems", "MultiSelectPropertySchema", "NewSessionRequest",
+    "NewSessionResponse", "Notice", "NoticeCapabilities", "NoticeSeverity", "NumberPropertySchema", "PermissionOption",
+    "PermissionOptionId", "PermissionOptionKind", "Plan", "PlanCapabilities", "PlanEntry", "PlanEntryPriority",
+    "PlanEntryStatus", "PlanFile", "PlanId", "PlanItems", "PlanMarkdown", "PlanRemoved", "PlanUpdate",
+    "PlanUpdateContent", "PromptCapabilities", "PromptRequest", "PromptResponse", "ProtocolVersion",
+    "ProviderCurrentConfig", "ProviderId", "ProviderInfo", "ProvidersCapabilities", "ProxySuccessorNotification",
+    "ProxySuccessorRequest", "ProxySuccessorResponse", "ReadTextFileRequest", "ReadTextFileResponse",
+    "ReleaseTerminalRequest", "ReleaseTerminalResponse", "RequestId", "RequestPermissionOutcome",
+    "RequestPermissionRequest", "RequestPermissionResponse", "ResourceLink", "ResumeSessionRequest",
+    "ResumeSessionResponse", "Role", "SelectedPermissionOutcome", "SessionAdditionalDirectoriesCapabilities",
+    "SessionArchiveCapabilities", "SessionArchiveFilter", "SessionCancelCapabilities", "SessionCapabilities",
+    "SessionCloseCapabilities", "SessionConfigBoolean", "SessionConfigGroupId", "SessionConfigId",
+    "SessionConfigOption", "SessionConfigOptionCategory", "SessionConfigOptionsCapabilities", "SessionConfigSelect",
+    "SessionConfigSelectGroup", "SessionConfigSelectOption", "SessionConfigSelectOptions", "SessionConfigValueId",
+    "SessionDeleteCapabilities", "SessionForkCapabilities", "SessionId", "SessionInfo", "SessionInfoUpdate",
+    "SessionListCapabilities", "SessionMessage", "SessionMessageChunk", "SessionMode", "SessionModeId",
+    "SessionModeState", "SessionNotification", "SessionResumeCapabilities", "SessionStatus",
+    "SessionStatusCapabilities", "SessionStatusRequest", "SessionStatusResponse", "SessionSystemPromptCapabilities",
+    "SessionSystemPromptModeCapabilities", "SessionSystemPromptOverrideCapabilities", "SessionTitleCapabilities",
+    "SessionUpdate", "SetProviderRequest", "SetProviderResponse", "SetSessionConfigOptionBoolean",
+    "SetSessionConfigOptionRequest", "SetSessionConfigOptionResponse", "SetSessionConfigOptionValueId",
+    "SetSessionModeRequest", "SetSessionModeResponse", "SetSessionTitleRequest", "SetSessionTitleResponse",
+    "StateUpdate", "StopReason", "StringFormat", "StringMultiSelectItems", "StringPropertySchema",
+    "SubagentCapabilities", "SubagentSessionCapabilities", "SubagentUpdate", "SystemPrompt", "SystemPromptMode",
+    "Terminal", "TerminalExitStatus", "TerminalId", "TerminalOutputRequest", "TerminalOutputResponse", "TextContent",
+    "TextResourceContents", "TitledMultiSelectItems", "ToolCall", "ToolCallContent", "ToolCallId", "ToolCallLocation",
+    "ToolCallProgress", "ToolCallStatus", "ToolCallUpdate", "ToolKind", "UnarchiveSessionRequest",
+    "UnarchiveSessionResponse", "UnknownVariant", "UnstructuredCommandInput", "UrlElicitationForRequest",
+    "UrlElicitationForSession", "Usage", "UsageUpdate", "UserMessageChunk", "WaitForTerminalExitRequest",
+    "WaitForTerminalExitResponse", "WriteTextFileRequest", "WriteTextFileResponse",
 ]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from dragoman.protocol.unions import AnyOf, UnknownVariant
+from dragoman.protocol.unions import AcpStruct, AnyOf, UnknownVariant
 
 
 UInt16 = Annotated[int, Meta(ge=0, le=65535)]
@@ -69,12 +69,7 @@ ElicitationContentValue = Any
 ProxySuccessorResponse = Any  # unstable
 
 
-class RequestPermissionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class RequestPermissionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     title: str
     description: str | None = None
@@ -83,26 +78,12 @@ class RequestPermissionRequest(
     meta: dict[str, Any] | None = None
 
 
-class ToolCallPermissionSubject(
-    Struct,
-    tag_field="type",
-    tag="tool_call",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call": "toolCall", "meta": "_meta"},
-):
+class ToolCallPermissionSubject(AcpStruct, tag_field="type", tag="tool_call", kw_only=True):
     tool_call: ToolCallUpdate
     meta: dict[str, Any] | None = None
 
 
-class CommandPermissionSubject(
-    Struct,
-    tag_field="type",
-    tag="command",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class CommandPermissionSubject(AcpStruct, tag_field="type", tag="command", kw_only=True):
     command: str
     cwd: AbsolutePath
     tool_call_id: ToolCallId | None = None
@@ -110,12 +91,7 @@ class CommandPermissionSubject(
     meta: dict[str, Any] | None = None
 
 
-class ToolCallUpdate(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "raw_input": "rawInput", "raw_output": "rawOutput", "meta": "_meta"},
-):
+class ToolCallUpdate(AcpStruct, kw_only=True):
     tool_call_id: ToolCallId
     name: str | None | UnsetType = UNSET
     title: str | None | UnsetType = UNSET
@@ -129,43 +105,29 @@ class ToolCallUpdate(
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class Content(Struct, tag_field="type", tag="content", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Content(AcpStruct, tag_field="type", tag="content", kw_only=True):
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class Diff(Struct, tag_field="type", tag="diff", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Diff(AcpStruct, tag_field="type", tag="diff", kw_only=True):
     changes: list[DiffChange]
     patch: DiffPatch | None = None
     meta: dict[str, Any] | None = None
 
 
-class Terminal(
-    Struct,
-    tag_field="type",
-    tag="terminal",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "meta": "_meta"},
-):
+class Terminal(AcpStruct, tag_field="type", tag="terminal", kw_only=True):
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class TextContent(Struct, tag_field="type", tag="text", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TextContent(AcpStruct, tag_field="type", tag="text", kw_only=True):
     text: str
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = None
 
 
-class ImageContent(
-    Struct,
-    tag_field="type",
-    tag="image",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class ImageContent(AcpStruct, tag_field="type", tag="image", kw_only=True):
     data: str
     mime_type: MediaType
     uri: str | None = None
@@ -173,28 +135,14 @@ class ImageContent(
     meta: dict[str, Any] | None = None
 
 
-class AudioContent(
-    Struct,
-    tag_field="type",
-    tag="audio",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class AudioContent(AcpStruct, tag_field="type", tag="audio", kw_only=True):
     data: str
     mime_type: MediaType
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = None
 
 
-class ResourceLink(
-    Struct,
-    tag_field="type",
-    tag="resource_link",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"mime_type": "mimeType", "meta": "_meta"},
-):
+class ResourceLink(AcpStruct, tag_field="type", tag="resource_link", kw_only=True):
     name: str
     uri: str
     title: str | None = None
@@ -206,27 +154,20 @@ class ResourceLink(
     meta: dict[str, Any] | None = None
 
 
-class EmbeddedResource(
-    Struct,
-    tag_field="type",
-    tag="resource",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class EmbeddedResource(AcpStruct, tag_field="type", tag="resource", kw_only=True):
     resource: EmbeddedResourceResource
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = None
 
 
-class Annotations(Struct, kw_only=True, omit_defaults=True, rename={"last_modified": "lastModified", "meta": "_meta"}):
+class Annotations(AcpStruct, kw_only=True):
     audience: list[Role] | None = None
     last_modified: str | None = None
     priority: float | None = None
     meta: dict[str, Any] | None = None
 
 
-class Icon(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeType", "meta": "_meta"}):
+class Icon(AcpStruct, kw_only=True):
     src: str
     mime_type: MediaType | None = None
     sizes: list[str] | None = None
@@ -234,141 +175,94 @@ class Icon(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeT
     meta: dict[str, Any] | None = None
 
 
-class TextResourceContents(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeType", "meta": "_meta"}):
+class TextResourceContents(AcpStruct, kw_only=True):
     text: str
     uri: str
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class BlobResourceContents(Struct, kw_only=True, omit_defaults=True, rename={"mime_type": "mimeType", "meta": "_meta"}):
+class BlobResourceContents(AcpStruct, kw_only=True):
     blob: str
     uri: str
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffPathChange(Struct, kw_only=True, omit_defaults=True):
+class DiffPathChange(AcpStruct, kw_only=True):
     path: AbsolutePath
 
 
-class DiffAdd(
-    DiffPathChange,
-    tag_field="operation",
-    tag="add",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class DiffAdd(DiffPathChange, tag_field="operation", tag="add", kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffDelete(
-    DiffPathChange,
-    tag_field="operation",
-    tag="delete",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class DiffDelete(DiffPathChange, tag_field="operation", tag="delete", kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffModify(
-    DiffPathChange,
-    tag_field="operation",
-    tag="modify",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class DiffModify(DiffPathChange, tag_field="operation", tag="modify", kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffPathPairChange(Struct, kw_only=True, omit_defaults=True, rename={"old_path": "oldPath"}):
+class DiffPathPairChange(AcpStruct, kw_only=True):
     old_path: AbsolutePath
     path: AbsolutePath
 
 
-class DiffMove(
-    DiffPathPairChange,
-    tag_field="operation",
-    tag="move",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class DiffMove(DiffPathPairChange, tag_field="operation", tag="move", kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffCopy(
-    DiffPathPairChange,
-    tag_field="operation",
-    tag="copy",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class DiffCopy(DiffPathPairChange, tag_field="operation", tag="copy", kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class _DiffChangeOther(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"file_type": "fileType", "mime_type": "mimeType", "meta": "_meta"},
-):
+class _DiffChangeOther(AcpStruct, kw_only=True):
     file_type: DiffFileType | None = None
     mime_type: MediaType | None = None
     meta: dict[str, Any] | None = None
 
 
-class DiffPatch(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class DiffPatch(AcpStruct, kw_only=True):
     format: DiffPatchFormat
     text: str
     meta: dict[str, Any] | None = None
 
 
-class ToolCallLocation(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ToolCallLocation(AcpStruct, kw_only=True):
     path: AbsolutePath
     line: UInt32 | None = None
     meta: dict[str, Any] | None = None
 
 
-class ToolCallCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ToolCallCapabilities(AcpStruct, kw_only=True):
     cancel: ToolCallCancelCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class ToolCallCancelCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ToolCallCancelCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class PermissionOption(Struct, kw_only=True, omit_defaults=True, rename={"option_id": "optionId", "meta": "_meta"}):
+class PermissionOption(AcpStruct, kw_only=True):
     option_id: PermissionOptionId
     name: str
     kind: PermissionOptionKind
     meta: dict[str, Any] | None = None
 
 
-class FormElicitationForSession(
-    Struct,
-    tag_field="mode",
-    tag="form",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"requested_schema": "requestedSchema", "session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class FormElicitationForSession(AcpStruct, tag_field="mode", tag="form", kw_only=True):
     message: str
     requested_schema: ElicitationSchema
     session_id: SessionId
@@ -376,28 +270,14 @@ class FormElicitationForSession(
     meta: dict[str, Any] | None = None
 
 
-class FormElicitationForRequest(
-    Struct,
-    tag_field="mode",
-    tag="form",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"requested_schema": "requestedSchema", "request_id": "requestId", "meta": "_meta"},
-):
+class FormElicitationForRequest(AcpStruct, tag_field="mode", tag="form", kw_only=True):
     message: str
     requested_schema: ElicitationSchema
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class UrlElicitationForSession(
-    Struct,
-    tag_field="mode",
-    tag="url",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class UrlElicitationForSession(AcpStruct, tag_field="mode", tag="url", kw_only=True):
     message: str
     elicitation_id: ElicitationId
     url: str
@@ -406,14 +286,7 @@ class UrlElicitationForSession(
     meta: dict[str, Any] | None = None
 
 
-class UrlElicitationForRequest(
-    Struct,
-    tag_field="mode",
-    tag="url",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "request_id": "requestId", "meta": "_meta"},
-):
+class UrlElicitationForRequest(AcpStruct, tag_field="mode", tag="url", kw_only=True):
     message: str
     elicitation_id: ElicitationId
     url: str
@@ -421,30 +294,20 @@ class UrlElicitationForRequest(
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationRequestOtherSession(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class _CreateElicitationRequestOtherSession(AcpStruct, kw_only=True):
     message: str
     session_id: SessionId
     tool_call_id: ToolCallId | None = None
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationRequestOtherRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"request_id": "requestId", "meta": "_meta"},
-):
+class _CreateElicitationRequestOtherRequest(AcpStruct, kw_only=True):
     message: str
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class ElicitationSchema(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationSchema(AcpStruct, kw_only=True):
     type: ElicitationSchemaType
     title: str | None = None
     properties: dict[str, ElicitationPropertySchema]
@@ -453,14 +316,7 @@ class ElicitationSchema(Struct, kw_only=True, omit_defaults=True, rename={"meta"
     meta: dict[str, Any] | None = None
 
 
-class StringPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="string",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"min_length": "minLength", "max_length": "maxLength", "one_of": "oneOf", "meta": "_meta"},
-):
+class StringPropertySchema(AcpStruct, tag_field="type", tag="string", kw_only=True):
     title: str | None = None
     description: str | None = None
     min_length: UInt32 | None = None
@@ -473,14 +329,7 @@ class StringPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class NumberPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="number",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class NumberPropertySchema(AcpStruct, tag_field="type", tag="number", kw_only=True):
     title: str | None = None
     description: str | None = None
     minimum: float | None = None
@@ -489,14 +338,7 @@ class NumberPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class IntegerPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="integer",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class IntegerPropertySchema(AcpStruct, tag_field="type", tag="integer", kw_only=True):
     title: str | None = None
     description: str | None = None
     minimum: Int64 | None = None
@@ -505,28 +347,14 @@ class IntegerPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class BooleanPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class BooleanPropertySchema(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     title: str | None = None
     description: str | None = None
     default: bool | None = None
     meta: dict[str, Any] | None = None
 
 
-class MultiSelectPropertySchema(
-    Struct,
-    tag_field="type",
-    tag="array",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"min_items": "minItems", "max_items": "maxItems", "meta": "_meta"},
-):
+class MultiSelectPropertySchema(AcpStruct, tag_field="type", tag="array", kw_only=True):
     title: str | None = None
     description: str | None = None
     min_items: UInt64 | None = None
@@ -536,36 +364,24 @@ class MultiSelectPropertySchema(
     meta: dict[str, Any] | None = None
 
 
-class EnumOption(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class EnumOption(AcpStruct, kw_only=True):
     const: str
     title: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class StringMultiSelectItems(
-    Struct,
-    tag_field="type",
-    tag="string",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class StringMultiSelectItems(AcpStruct, tag_field="type", tag="string", kw_only=True):
     enum: list[str]
     meta: dict[str, Any] | None = None
 
 
-class TitledMultiSelectItems(Struct, kw_only=True, omit_defaults=True, rename={"any_of": "anyOf", "meta": "_meta"}):
+class TitledMultiSelectItems(AcpStruct, kw_only=True):
     any_of: list[EnumOption]
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
-):
+class MessageMcpRequest(AcpStruct, kw_only=True):  # unstable
     server_id: McpServerAcpId
     request_id: McpRequestId
     method: str
@@ -573,19 +389,14 @@ class MessageMcpRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class AgentCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class AgentCapabilities(AcpStruct, kw_only=True, frozen=True):
     session: SessionCapabilities | None = None
     auth: AgentAuthCapabilities | None = None
     providers: ProvidersCapabilities | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class InitializeResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"protocol_version": "protocolVersion", "auth_methods": "authMethods", "meta": "_meta"},
-):
+class InitializeResponse(AcpStruct, kw_only=True):
     protocol_version: ProtocolVersion
     info: Implementation
     capabilities: AgentCapabilities = AgentCapabilities()
@@ -593,19 +404,14 @@ class InitializeResponse(
     meta: dict[str, Any] | None = None
 
 
-class Implementation(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Implementation(AcpStruct, kw_only=True):
     name: str
     title: str | None = None
     version: str
     meta: dict[str, Any] | None = None
 
 
-class SessionCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"additional_directories": "additionalDirectories", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class SessionCapabilities(AcpStruct, kw_only=True):
     prompt: PromptCapabilities | None = None
     mcp: McpCapabilities | None = None
     delete: SessionDeleteCapabilities | None = None
@@ -618,118 +424,96 @@ class SessionCapabilities(
     meta: dict[str, Any] | None = None
 
 
-class PromptCapabilities(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"embedded_context": "embeddedContext", "meta": "_meta"},
-):
+class PromptCapabilities(AcpStruct, kw_only=True):
     image: PromptImageCapabilities | None = None
     audio: PromptAudioCapabilities | None = None
     embedded_context: PromptEmbeddedContextCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class PromptImageCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class PromptImageCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class PromptAudioCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class PromptAudioCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class PromptEmbeddedContextCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class PromptEmbeddedContextCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class McpCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpCapabilities(AcpStruct, kw_only=True):
     stdio: McpStdioCapabilities | None = None
     http: McpHttpCapabilities | None = None
     acp: McpAcpCapabilities | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class McpStdioCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpStdioCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class McpHttpCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpHttpCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class McpAcpCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class McpAcpCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionDeleteCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionDeleteCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionAdditionalDirectoriesCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionAdditionalDirectoriesCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionSystemPromptCapabilities(AcpStruct, kw_only=True):  # unstable
     mode: SessionSystemPromptModeCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptModeCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class SessionSystemPromptModeCapabilities(AcpStruct, kw_only=True):  # unstable
     override: SessionSystemPromptOverrideCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionSystemPromptOverrideCapabilities(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class SessionSystemPromptOverrideCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionForkCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionForkCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionArchiveCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionArchiveCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionStatusCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionTitleCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionTitleCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class AgentAuthCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class AgentAuthCapabilities(AcpStruct, kw_only=True):
     status: AuthStatusCapabilities | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ProvidersCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProvidersCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class AuthMethodTerminal(
-    Struct,
-    tag_field="type",
-    tag="terminal",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"method_id": "methodId", "meta": "_meta"},
-):
+class AuthMethodTerminal(AcpStruct, tag_field="type", tag="terminal", kw_only=True):
     method_id: AuthMethodId
     name: str
     description: str | None = None
@@ -738,46 +522,34 @@ class AuthMethodTerminal(
     meta: dict[str, Any] | None = None
 
 
-class AuthMethodAgent(
-    Struct,
-    tag_field="type",
-    tag="agent",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"method_id": "methodId", "meta": "_meta"},
-):
+class AuthMethodAgent(AcpStruct, tag_field="type", tag="agent", kw_only=True):
     method_id: AuthMethodId
     name: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class _AuthMethodOther(Struct, kw_only=True, omit_defaults=True, rename={"method_id": "methodId"}):
+class _AuthMethodOther(AcpStruct, kw_only=True):
     method_id: AuthMethodId
     name: str
 
 
-class EnvVariable(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class EnvVariable(AcpStruct, kw_only=True):
     name: str
     value: str
     meta: dict[str, Any] | None = None
 
 
-class LoginAuthResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LoginAuthResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ListProvidersResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ListProvidersResponse(AcpStruct, kw_only=True):  # unstable
     providers: list[ProviderInfo]
     meta: dict[str, Any] | None = None
 
 
-class ProviderInfo(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "meta": "_meta"},
-):
+class ProviderInfo(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     supported: list[LlmProtocol]
     required: bool
@@ -785,36 +557,31 @@ class ProviderInfo(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ProviderCurrentConfig(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"api_type": "apiType", "base_url": "baseUrl", "meta": "_meta"},
-):
+class ProviderCurrentConfig(AcpStruct, kw_only=True):  # unstable
     api_type: LlmProtocol
     base_url: str
     meta: dict[str, Any] | None = None
 
 
-class SetProviderResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SetProviderResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DisableProviderResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class DisableProviderResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class LogoutAuthResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LogoutAuthResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusResponse(AcpStruct, kw_only=True):  # unstable
     state: AuthState
     accounts: list[AuthAccount] = []
     meta: dict[str, Any] | None = None
 
 
-class AuthAccount(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthAccount(AcpStruct, kw_only=True):  # unstable
     label: str
     active: bool | None = None
     name: str | None = None
@@ -823,26 +590,14 @@ class AuthAccount(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_me
     meta: dict[str, Any] | None = None
 
 
-class NewSessionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_options": "configOptions", "available_commands": "availableCommands", "meta": "_meta"},
-):
+class NewSessionResponse(AcpStruct, kw_only=True):
     session_id: SessionId
     config_options: list[SessionConfigOption] = []
     available_commands: list[AvailableCommand] = []
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelect(
-    Struct,
-    tag_field="type",
-    tag="select",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_id": "configId", "current_value": "currentValue", "meta": "_meta"},
-):
+class SessionConfigSelect(AcpStruct, tag_field="type", tag="select", kw_only=True):
     config_id: SessionConfigId
     name: str
     description: str | None = None
@@ -852,14 +607,7 @@ class SessionConfigSelect(
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigBoolean(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_id": "configId", "current_value": "currentValue", "meta": "_meta"},
-):
+class SessionConfigBoolean(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     config_id: SessionConfigId
     name: str
     description: str | None = None
@@ -868,12 +616,7 @@ class SessionConfigBoolean(
     meta: dict[str, Any] | None = None
 
 
-class _SessionConfigOptionOther(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_id": "configId", "meta": "_meta"},
-):
+class _SessionConfigOptionOther(AcpStruct, kw_only=True):
     config_id: SessionConfigId
     name: str
     description: str | None = None
@@ -881,66 +624,44 @@ class _SessionConfigOptionOther(
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelectOption(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class SessionConfigSelectOption(AcpStruct, kw_only=True):
     value: SessionConfigValueId
     name: str
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionConfigSelectGroup(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"group_id": "groupId", "meta": "_meta"},
-):
+class SessionConfigSelectGroup(AcpStruct, kw_only=True):
     group_id: SessionConfigGroupId
     name: str
     options: list[SessionConfigSelectOption]
     meta: dict[str, Any] | None = None
 
 
-class Command(Struct, tag_field="type", tag="command", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Command(AcpStruct, tag_field="type", tag="command", kw_only=True):
     name: str
     description: str
     input: AvailableCommandInput | None = None
     meta: dict[str, Any] | None = None
 
 
-class _AvailableCommandOther(Struct, kw_only=True, omit_defaults=True):
+class _AvailableCommandOther(AcpStruct, kw_only=True):
     name: str
     description: str
 
 
-class TextCommandInput(
-    Struct,
-    tag_field="type",
-    tag="text",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class TextCommandInput(AcpStruct, tag_field="type", tag="text", kw_only=True):
     hint: str
     meta: dict[str, Any] | None = None
 
 
-class ListSessionsResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"next_cursor": "nextCursor", "meta": "_meta"},
-):
+class ListSessionsResponse(AcpStruct, kw_only=True):
     sessions: list[SessionInfo]
     next_cursor: SessionListCursor | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionInfo(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "updated_at": "updatedAt", "meta": "_meta"},
-):
+class SessionInfo(AcpStruct, kw_only=True):
     session_id: SessionId
     cwd: AbsolutePath
     additional_directories: list[AbsolutePath] = []
@@ -950,37 +671,32 @@ class SessionInfo(
     meta: dict[str, Any] | None = None
 
 
-class DeleteSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class DeleteSessionResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ForkSessionResponse(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_options": "configOptions", "available_commands": "availableCommands", "meta": "_meta"},
-):
+class ForkSessionResponse(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     config_options: list[SessionConfigOption] = []
     available_commands: list[AvailableCommand] = []
     meta: dict[str, Any] | None = None
 
 
-class ArchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ArchiveSessionResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class UnarchiveSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class UnarchiveSessionResponse(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionStatusResponse(AcpStruct, kw_only=True):  # unstable
     status: SessionStatus
     state: StateUpdate | None = None
     meta: dict[str, Any] | None = None
 
 
-class StateUpdate(Struct, kw_only=True, omit_defaults=True, rename={"stop_reason": "stopReason", "meta": "_meta"}):
+class StateUpdate(AcpStruct, kw_only=True):
     state: str
     background: list[BackgroundWork] | None = None
     usage: Usage | None = None  # unstable
@@ -989,70 +705,39 @@ class StateUpdate(Struct, kw_only=True, omit_defaults=True, rename={"stop_reason
     meta: dict[str, Any] | None = None
 
 
-class BackgroundTerminal(
-    Struct,
-    tag_field="type",
-    tag="terminal",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "meta": "_meta"},
-):
+class BackgroundTerminal(AcpStruct, tag_field="type", tag="terminal", kw_only=True):
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class BackgroundToolCall(
-    Struct,
-    tag_field="type",
-    tag="tool_call",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class BackgroundToolCall(AcpStruct, tag_field="type", tag="tool_call", kw_only=True):
     tool_call_id: ToolCallId
     meta: dict[str, Any] | None = None
 
 
-class BackgroundSubagent(  # unstable
-    Struct,
-    tag_field="type",
-    tag="subagent",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class BackgroundSubagent(AcpStruct, tag_field="type", tag="subagent", kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class Error(Struct, kw_only=True, omit_defaults=True):
+class Error(AcpStruct, kw_only=True):
     code: ErrorCode
     message: str
     data: ErrorData | None = None
 
 
-class UnsupportedProtocolVersionErrorData(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class UnsupportedProtocolVersionErrorData(AcpStruct, kw_only=True):
     requested: ProtocolVersion
     supported: list[ProtocolVersion]
     meta: dict[str, Any] | None = None
 
 
-class SessionNotFoundErrorData(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SessionNotFoundErrorData(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class Usage(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"total_tokens": "totalTokens", "input_tokens": "inputTokens", "output_tokens": "outputTokens", "thought_tokens": "thoughtTokens", "cached_read_tokens": "cachedReadTokens", "cached_write_tokens": "cachedWriteTokens", "meta": "_meta"},
-):
+class Usage(AcpStruct, kw_only=True):  # unstable
     total_tokens: UInt64
     input_tokens: UInt64
     output_tokens: UInt64
@@ -1062,170 +747,96 @@ class Usage(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SetSessionTitleResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SetSessionTitleResponse(AcpStruct, kw_only=True):  # unstable
     title: str
     meta: dict[str, Any] | None = None
 
 
-class ResumeSessionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "available_commands": "availableCommands", "meta": "_meta"},
-):
+class ResumeSessionResponse(AcpStruct, kw_only=True):
     config_options: list[SessionConfigOption] = []
     available_commands: list[AvailableCommand] = []
     meta: dict[str, Any] | None = None
 
 
-class CloseSessionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class CloseSessionResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class CancelToolCallResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class CancelToolCallResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class CancelTerminalResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class CancelTerminalResponse(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionResponse(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class SetSessionConfigOptionResponse(AcpStruct, kw_only=True):
     config_options: list[SessionConfigOption]
     meta: dict[str, Any] | None = None
 
 
-class PromptResponse(Struct, kw_only=True, omit_defaults=True, rename={"message_id": "messageId", "meta": "_meta"}):
+class PromptResponse(AcpStruct, kw_only=True):
     message_id: MessageId
     meta: dict[str, Any] | None = None
 
 
-class UpdateSessionNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class UpdateSessionNotification(AcpStruct, kw_only=True):
     session_id: SessionId
     update: SessionUpdate
     meta: dict[str, Any] | None = None
 
 
-class ContentChunk(Struct, kw_only=True, omit_defaults=True, rename={"message_id": "messageId", "meta": "_meta"}):
+class ContentChunk(AcpStruct, kw_only=True):
     message_id: MessageId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class UserMessageChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="user_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk", kw_only=True):
     pass
 
 
-class UserMessage(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="user_message",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "meta": "_meta"},
-):
+class UserMessage(AcpStruct, tag_field="sessionUpdate", tag="user_message", kw_only=True):
     message_id: MessageId
     content: list[ContentBlock] | None | UnsetType = UNSET
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class AgentMessageChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="agent_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk", kw_only=True):
     pass
 
 
-class AgentMessage(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="agent_message",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "meta": "_meta"},
-):
+class AgentMessage(AcpStruct, tag_field="sessionUpdate", tag="agent_message", kw_only=True):
     message_id: MessageId
     content: list[ContentBlock] | None | UnsetType = UNSET
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class AgentThoughtChunk(
-    ContentChunk,
-    tag_field="sessionUpdate",
-    tag="agent_thought_chunk",
-    kw_only=True,
-    omit_defaults=True,
-):
+class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk", kw_only=True):
     pass
 
 
-class AgentThought(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="agent_thought",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "meta": "_meta"},
-):
+class AgentThought(AcpStruct, tag_field="sessionUpdate", tag="agent_thought", kw_only=True):
     message_id: MessageId
     content: list[ContentBlock] | None | UnsetType = UNSET
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class SessionStateUpdate(StateUpdate, tag_field="sessionUpdate", tag="state_update", kw_only=True, omit_defaults=True):
+class SessionStateUpdate(StateUpdate, tag_field="sessionUpdate", tag="state_update", kw_only=True):
     pass
 
 
-class ToolCallContentChunk(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="tool_call_content_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class ToolCallContentChunk(AcpStruct, tag_field="sessionUpdate", tag="tool_call_content_chunk", kw_only=True):
     tool_call_id: ToolCallId
     content: ToolCallContent
     meta: dict[str, Any] | None = None
 
 
-class ToolCallProgress(
-    ToolCallUpdate,
-    tag_field="sessionUpdate",
-    tag="tool_call_update",
-    kw_only=True,
-    omit_defaults=True,
-):
+class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update", kw_only=True):
     pass
 
 
-class TerminalUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="terminal_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "exit_status": "exitStatus", "meta": "_meta"},
-):
+class TerminalUpdate(AcpStruct, tag_field="sessionUpdate", tag="terminal_update", kw_only=True):
     terminal_id: TerminalId
     command: str | None | UnsetType = UNSET
     cwd: AbsolutePath | None | UnsetType = UNSET
@@ -1236,116 +847,53 @@ class TerminalUpdate(
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class TerminalOutputChunk(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="terminal_output_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"terminal_id": "terminalId", "meta": "_meta"},
-):
+class TerminalOutputChunk(AcpStruct, tag_field="sessionUpdate", tag="terminal_output_chunk", kw_only=True):
     terminal_id: TerminalId
     data: str
     meta: dict[str, Any] | None = None
 
 
-class PlanUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="plan_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class PlanUpdate(AcpStruct, tag_field="sessionUpdate", tag="plan_update", kw_only=True):
     plan: PlanUpdateContent
     meta: dict[str, Any] | None = None
 
 
-class PlanRemoved(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="plan_removed",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanRemoved(AcpStruct, tag_field="sessionUpdate", tag="plan_removed", kw_only=True):  # unstable
     plan_id: PlanId
     meta: dict[str, Any] | None = None
 
 
-class AvailableCommandsUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="available_commands_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"available_commands": "availableCommands", "meta": "_meta"},
-):
+class AvailableCommandsUpdate(AcpStruct, tag_field="sessionUpdate", tag="available_commands_update", kw_only=True):
     available_commands: list[AvailableCommand]
     meta: dict[str, Any] | None = None
 
 
-class ConfigOptionUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="config_option_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"config_options": "configOptions", "meta": "_meta"},
-):
+class ConfigOptionUpdate(AcpStruct, tag_field="sessionUpdate", tag="config_option_update", kw_only=True):
     config_options: list[SessionConfigOption]
     meta: dict[str, Any] | None = None
 
 
-class SessionInfoUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_info_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"updated_at": "updatedAt", "meta": "_meta"},
-):
+class SessionInfoUpdate(AcpStruct, tag_field="sessionUpdate", tag="session_info_update", kw_only=True):
     title: str | None | UnsetType = UNSET
     updated_at: str | None | UnsetType = UNSET
     meta: dict[str, Any] | None = None
 
 
-class UsageUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="usage_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class UsageUpdate(AcpStruct, tag_field="sessionUpdate", tag="usage_update", kw_only=True):
     used: UInt64
     size: UInt64
     cost: Cost | None = None
     meta: dict[str, Any] | None = None
 
 
-class Notice(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="notice",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class Notice(AcpStruct, tag_field="sessionUpdate", tag="notice", kw_only=True):
     severity: NoticeSeverity
     title: Annotated[str, Meta(min_length=1)]
     description: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class CompactionUpdate(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="compaction_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"compaction_id": "compactionId", "meta": "_meta"},
-):
+class CompactionUpdate(AcpStruct, tag_field="sessionUpdate", tag="compaction_update", kw_only=True):
     compaction_id: CompactionId
     status: CompactionStatus
     summary: list[ContentBlock] | None | UnsetType = UNSET
@@ -1353,27 +901,13 @@ class CompactionUpdate(
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class CompactionSummaryChunk(
-    Struct,
-    tag_field="sessionUpdate",
-    tag="compaction_summary_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"compaction_id": "compactionId", "meta": "_meta"},
-):
+class CompactionSummaryChunk(AcpStruct, tag_field="sessionUpdate", tag="compaction_summary_chunk", kw_only=True):
     compaction_id: CompactionId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class SubagentUpdate(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="subagent_update",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "meta": "_meta"},
-):
+class SubagentUpdate(AcpStruct, tag_field="sessionUpdate", tag="subagent_update", kw_only=True):  # unstable
     session_id: SessionId
     title: str | None | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
@@ -1384,14 +918,7 @@ class SubagentUpdate(  # unstable
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class SessionMessage(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_message",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "sender_session_id": "senderSessionId", "recipient_session_id": "recipientSessionId", "sender_message_id": "senderMessageId", "recipient_message_id": "recipientMessageId", "meta": "_meta"},
-):
+class SessionMessage(AcpStruct, tag_field="sessionUpdate", tag="session_message", kw_only=True):  # unstable
     message_id: MessageId
     sender_session_id: SessionId | None | UnsetType = UNSET
     recipient_session_id: SessionId | None | UnsetType = UNSET
@@ -1401,182 +928,139 @@ class SessionMessage(  # unstable
     meta: dict[str, Any] | None | UnsetType = UNSET
 
 
-class SessionMessageChunk(  # unstable
-    Struct,
-    tag_field="sessionUpdate",
-    tag="session_message_chunk",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"message_id": "messageId", "meta": "_meta"},
-):
+class SessionMessageChunk(AcpStruct, tag_field="sessionUpdate", tag="session_message_chunk", kw_only=True):  # unstable
     message_id: MessageId
     content: ContentBlock
     meta: dict[str, Any] | None = None
 
 
-class TerminalOutput(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TerminalOutput(AcpStruct, kw_only=True):
     data: str
     meta: dict[str, Any] | None = None
 
 
-class TerminalExitStatus(Struct, kw_only=True, omit_defaults=True, rename={"exit_code": "exitCode", "meta": "_meta"}):
+class TerminalExitStatus(AcpStruct, kw_only=True):
     exit_code: Int64 | None = None
     signal: str | None = None
     meta: dict[str, Any] | None = None
 
 
-class TerminalSize(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TerminalSize(AcpStruct, kw_only=True):
     cols: UInt16
     rows: UInt16
     meta: dict[str, Any] | None = None
 
 
-class TerminalCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TerminalCapabilities(AcpStruct, kw_only=True):
     cancel: TerminalCancelCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class TerminalCancelCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TerminalCancelCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class PlanItems(
-    Struct,
-    tag_field="type",
-    tag="items",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanItems(AcpStruct, tag_field="type", tag="items", kw_only=True):
     plan_id: PlanId
     entries: list[PlanEntry]
     meta: dict[str, Any] | None = None
 
 
-class PlanFile(  # unstable
-    Struct,
-    tag_field="type",
-    tag="file",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanFile(AcpStruct, tag_field="type", tag="file", kw_only=True):  # unstable
     plan_id: PlanId
     uri: str
     meta: dict[str, Any] | None = None
 
 
-class PlanMarkdown(  # unstable
-    Struct,
-    tag_field="type",
-    tag="markdown",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"plan_id": "planId", "meta": "_meta"},
-):
+class PlanMarkdown(AcpStruct, tag_field="type", tag="markdown", kw_only=True):  # unstable
     plan_id: PlanId
     content: str
     meta: dict[str, Any] | None = None
 
 
-class _PlanUpdateContentOther(Struct, kw_only=True, omit_defaults=True, rename={"plan_id": "planId"}):
+class _PlanUpdateContentOther(AcpStruct, kw_only=True):
     plan_id: PlanId
 
 
-class PlanEntry(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class PlanEntry(AcpStruct, kw_only=True):
     content: str
     priority: PlanEntryPriority
     status: PlanEntryStatus
     meta: dict[str, Any] | None = None
 
 
-class Cost(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class Cost(AcpStruct, kw_only=True):
     amount: float
     currency: str
     meta: dict[str, Any] | None = None
 
 
-class SubagentSessionCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SubagentSessionCapabilities(AcpStruct, kw_only=True):  # unstable
     cancel: SessionCancelCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class SessionCancelCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SessionCancelCapabilities(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class CompleteElicitationNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"elicitation_id": "elicitationId", "meta": "_meta"},
-):
+class CompleteElicitationNotification(AcpStruct, kw_only=True):
     elicitation_id: ElicitationId
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusUpdateNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusUpdateNotification(AcpStruct, kw_only=True):  # unstable
     state: AuthState
     accounts: list[AuthAccount] = []
     meta: dict[str, Any] | None = None
 
 
-class ClientCapabilities(Struct, kw_only=True, omit_defaults=True, frozen=True, rename={"meta": "_meta"}):
+class ClientCapabilities(AcpStruct, kw_only=True, frozen=True):
     auth: ClientAuthCapabilities | None = None
     elicitation: ElicitationCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class InitializeRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"protocol_version": "protocolVersion", "meta": "_meta"},
-):
+class InitializeRequest(AcpStruct, kw_only=True):
     protocol_version: ProtocolVersion
     info: Implementation
     capabilities: ClientCapabilities = ClientCapabilities()
     meta: dict[str, Any] | None = None
 
 
-class ClientAuthCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ClientAuthCapabilities(AcpStruct, kw_only=True):
     terminal: TerminalAuthCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class TerminalAuthCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class TerminalAuthCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationCapabilities(AcpStruct, kw_only=True):
     form: ElicitationFormCapabilities | None = None
     url: ElicitationUrlCapabilities | None = None
     meta: dict[str, Any] | None = None
 
 
-class ElicitationFormCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationFormCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationUrlCapabilities(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ElicitationUrlCapabilities(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class LoginAuthRequest(Struct, kw_only=True, omit_defaults=True, rename={"method_id": "methodId", "meta": "_meta"}):
+class LoginAuthRequest(AcpStruct, kw_only=True):
     method_id: AuthMethodId
     meta: dict[str, Any] | None = None
 
 
-class ListProvidersRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ListProvidersRequest(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class SetProviderRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "api_type": "apiType", "base_url": "baseUrl", "meta": "_meta"},
-):
+class SetProviderRequest(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     api_type: LlmProtocol
     base_url: str
@@ -1584,30 +1068,20 @@ class SetProviderRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DisableProviderRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"provider_id": "providerId", "meta": "_meta"},
-):
+class DisableProviderRequest(AcpStruct, kw_only=True):  # unstable
     provider_id: ProviderId
     meta: dict[str, Any] | None = None
 
 
-class LogoutAuthRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class LogoutAuthRequest(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class AuthStatusRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class AuthStatusRequest(AcpStruct, kw_only=True):  # unstable
     meta: dict[str, Any] | None = None
 
 
-class NewSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class NewSessionRequest(AcpStruct, kw_only=True):
     cwd: AbsolutePath
     additional_directories: list[AbsolutePath] = []
     mcp_servers: list[McpServer] = []
@@ -1615,27 +1089,20 @@ class NewSessionRequest(
     meta: dict[str, Any] | None = None
 
 
-class McpServerHttp(Struct, tag_field="type", tag="http", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpServerHttp(AcpStruct, tag_field="type", tag="http", kw_only=True):
     name: str
     url: str
     headers: list[HttpHeader] = []
     meta: dict[str, Any] | None = None
 
 
-class McpServerAcp(  # unstable
-    Struct,
-    tag_field="type",
-    tag="acp",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "meta": "_meta"},
-):
+class McpServerAcp(AcpStruct, tag_field="type", tag="acp", kw_only=True):  # unstable
     name: str
     server_id: McpServerAcpId
     meta: dict[str, Any] | None = None
 
 
-class McpServerStdio(Struct, tag_field="type", tag="stdio", kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class McpServerStdio(AcpStruct, tag_field="type", tag="stdio", kw_only=True):
     name: str
     command: AbsolutePath
     args: list[str] = []
@@ -1643,41 +1110,31 @@ class McpServerStdio(Struct, tag_field="type", tag="stdio", kw_only=True, omit_d
     meta: dict[str, Any] | None = None
 
 
-class HttpHeader(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class HttpHeader(AcpStruct, kw_only=True):
     name: str
     value: str
     meta: dict[str, Any] | None = None
 
 
-class SystemPrompt(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class SystemPrompt(AcpStruct, kw_only=True):  # unstable
     mode: SystemPromptMode
     content: list[ContentBlock]
     meta: dict[str, Any] | None = None
 
 
-class ListSessionsRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class ListSessionsRequest(AcpStruct, kw_only=True):
     cwd: AbsolutePath | None = None
     cursor: SessionListCursor | None = None
     archived: SessionArchiveFilter | None = None  # unstable
     meta: dict[str, Any] | None = None
 
 
-class DeleteSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class DeleteSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class ForkSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class ForkSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     cwd: AbsolutePath
     additional_directories: list[AbsolutePath] = []
@@ -1686,53 +1143,28 @@ class ForkSessionRequest(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class ArchiveSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class ArchiveSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class UnarchiveSessionRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class UnarchiveSessionRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class SessionStatusRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SessionStatusRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionTitleRequest(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class SetSessionTitleRequest(AcpStruct, kw_only=True):  # unstable
     session_id: SessionId
     title: str
     meta: dict[str, Any] | None = None
 
 
-class ResumeSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "additional_directories": "additionalDirectories", "mcp_servers": "mcpServers", "replay_from": "replayFrom", "system_prompt": "systemPrompt", "meta": "_meta"},
-):
+class ResumeSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     cwd: AbsolutePath
     additional_directories: list[AbsolutePath] = []
@@ -1742,193 +1174,107 @@ class ResumeSessionRequest(
     meta: dict[str, Any] | None = None
 
 
-class ReplayFromStart(
-    Struct,
-    tag_field="type",
-    tag="start",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ReplayFromStart(AcpStruct, tag_field="type", tag="start", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class CloseSessionRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class CloseSessionRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class CancelToolCallRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "tool_call_id": "toolCallId", "meta": "_meta"},
-):
+class CancelToolCallRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     tool_call_id: ToolCallId
     meta: dict[str, Any] | None = None
 
 
-class CancelTerminalRequest(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "terminal_id": "terminalId", "meta": "_meta"},
-):
+class CancelTerminalRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     terminal_id: TerminalId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionId(
-    Struct,
-    tag_field="type",
-    tag="id",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_id": "configId", "meta": "_meta"},
-):
+class SetSessionConfigOptionId(AcpStruct, tag_field="type", tag="id", kw_only=True):
     session_id: SessionId
     config_id: SessionConfigId
     value: SessionConfigValueId
     meta: dict[str, Any] | None = None
 
 
-class SetSessionConfigOptionBoolean(
-    Struct,
-    tag_field="type",
-    tag="boolean",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_id": "configId", "meta": "_meta"},
-):
+class SetSessionConfigOptionBoolean(AcpStruct, tag_field="type", tag="boolean", kw_only=True):
     session_id: SessionId
     config_id: SessionConfigId
     value: bool
     meta: dict[str, Any] | None = None
 
 
-class _SetSessionConfigOptionRequestOther(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "config_id": "configId", "meta": "_meta"},
-):
+class _SetSessionConfigOptionRequestOther(AcpStruct, kw_only=True):
     session_id: SessionId
     config_id: SessionConfigId
     value: Any
     meta: dict[str, Any] | None = None
 
 
-class PromptRequest(Struct, kw_only=True, omit_defaults=True, rename={"session_id": "sessionId", "meta": "_meta"}):
+class PromptRequest(AcpStruct, kw_only=True):
     session_id: SessionId
     prompt: list[ContentBlock]
     meta: dict[str, Any] | None = None
 
 
-class RequestPermissionResponse(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class RequestPermissionResponse(AcpStruct, kw_only=True):
     outcome: RequestPermissionOutcome
     meta: dict[str, Any] | None = None
 
 
-class CancelledPermissionOutcome(
-    Struct,
-    tag_field="outcome",
-    tag="cancelled",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class CancelledPermissionOutcome(AcpStruct, tag_field="outcome", tag="cancelled", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class SelectedPermissionOutcome(
-    Struct,
-    tag_field="outcome",
-    tag="selected",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"option_id": "optionId", "meta": "_meta"},
-):
+class SelectedPermissionOutcome(AcpStruct, tag_field="outcome", tag="selected", kw_only=True):
     option_id: PermissionOptionId
     meta: dict[str, Any] | None = None
 
 
-class ElicitationAcceptAction(
-    Struct,
-    tag_field="action",
-    tag="accept",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationAcceptAction(AcpStruct, tag_field="action", tag="accept", kw_only=True):
     content: dict[str, ElicitationContentValue] | None = None
     meta: dict[str, Any] | None = None
 
 
-class ElicitationDeclineAction(
-    Struct,
-    tag_field="action",
-    tag="decline",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationDeclineAction(AcpStruct, tag_field="action", tag="decline", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationCancelAction(
-    Struct,
-    tag_field="action",
-    tag="cancel",
-    kw_only=True,
-    omit_defaults=True,
-    rename={"meta": "_meta"},
-):
+class ElicitationCancelAction(AcpStruct, tag_field="action", tag="cancel", kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class _CreateElicitationResponseOther(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+class _CreateElicitationResponseOther(AcpStruct, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpResult(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class MessageMcpResult(AcpStruct, kw_only=True):  # unstable
     result: Any
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpError(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class MessageMcpError(AcpStruct, kw_only=True):  # unstable
     error: McpError
     meta: dict[str, Any] | None = None
 
 
-class McpError(Struct, kw_only=True, omit_defaults=True):  # unstable
+class McpError(AcpStruct, kw_only=True):  # unstable
     code: Int32
     message: str
     data: Any = None
 
 
-class CancelSessionNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"session_id": "sessionId", "meta": "_meta"},
-):
+class CancelSessionNotification(AcpStruct, kw_only=True):
     session_id: SessionId
     meta: dict[str, Any] | None = None
 
 
-class MessageMcpNotification(  # unstable
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"server_id": "serverId", "request_id": "requestId", "meta": "_meta"},
-):
+class MessageMcpNotification(AcpStruct, kw_only=True):  # unstable
     server_id: McpServerAcpId
     request_id: McpRequestId
     method: str
@@ -1936,23 +1282,18 @@ class MessageMcpNotification(  # unstable
     meta: dict[str, Any] | None = None
 
 
-class CancelRequestNotification(
-    Struct,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"request_id": "requestId", "meta": "_meta"},
-):
+class CancelRequestNotification(AcpStruct, kw_only=True):
     request_id: RequestId
     meta: dict[str, Any] | None = None
 
 
-class ProxySuccessorRequest(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProxySuccessorRequest(AcpStruct, kw_only=True):  # unstable
     method: str
     params: Any = None
     meta: dict[str, Any] | None = None
 
 
-class ProxySuccessorNotification(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):  # unstable
+class ProxySuccessorNotification(AcpStruct, kw_only=True):  # unstable
     method: str
     params: Any = None
     meta: dict[str, Any] | None = None
@@ -2234,271 +1575,59 @@ else:
 
 
 __all__ = [
-    "AbsolutePath",
-    "AgentAuthCapabilities",
-    "AgentCapabilities",
-    "AgentMessage",
-    "AgentMessageChunk",
-    "AgentThought",
-    "AgentThoughtChunk",
-    "Annotations",
-    "ArchiveSessionRequest",
-    "ArchiveSessionResponse",
-    "AudioContent",
-    "AuthAccount",
-    "AuthMethod",
-    "AuthMethodAgent",
-    "AuthMethodId",
-    "AuthMethodTerminal",
-    "AuthState",
-    "AuthStatusCapabilities",
-    "AuthStatusRequest",
-    "AuthStatusResponse",
-    "AuthStatusUpdateNotification",
-    "AvailableCommand",
-    "AvailableCommandInput",
-    "AvailableCommandsUpdate",
-    "BackgroundSubagent",
-    "BackgroundTerminal",
-    "BackgroundToolCall",
-    "BackgroundWork",
-    "BlobResourceContents",
-    "BooleanPropertySchema",
-    "CancelRequestNotification",
-    "CancelSessionNotification",
-    "CancelTerminalRequest",
-    "CancelTerminalResponse",
-    "CancelToolCallRequest",
-    "CancelToolCallResponse",
-    "CancelledPermissionOutcome",
-    "ClientAuthCapabilities",
-    "ClientCapabilities",
-    "CloseSessionRequest",
-    "CloseSessionResponse",
-    "Command",
-    "CommandPermissionSubject",
-    "CompactionId",
-    "CompactionStatus",
-    "CompactionSummaryChunk",
-    "CompactionUpdate",
-    "CompleteElicitationNotification",
-    "ConfigOptionUpdate",
-    "Content",
-    "ContentBlock",
-    "ContentChunk",
-    "Cost",
-    "CreateElicitationRequest",
-    "CreateElicitationResponse",
-    "DeleteSessionRequest",
-    "DeleteSessionResponse",
-    "Diff",
-    "DiffAdd",
-    "DiffChange",
-    "DiffCopy",
-    "DiffDelete",
-    "DiffFileType",
-    "DiffModify",
-    "DiffMove",
-    "DiffPatch",
-    "DiffPatchFormat",
-    "DiffPathChange",
-    "DiffPathPairChange",
-    "DisableProviderRequest",
-    "DisableProviderResponse",
-    "ElicitationAcceptAction",
-    "ElicitationCancelAction",
-    "ElicitationCapabilities",
-    "ElicitationContentValue",
-    "ElicitationDeclineAction",
-    "ElicitationFormCapabilities",
-    "ElicitationFormMode",
-    "ElicitationId",
-    "ElicitationPropertySchema",
-    "ElicitationSchema",
-    "ElicitationSchemaType",
-    "ElicitationUrlCapabilities",
-    "ElicitationUrlMode",
-    "EmbeddedResource",
-    "EmbeddedResourceResource",
-    "EnumOption",
-    "EnvVariable",
-    "Error",
-    "ErrorCode",
-    "ErrorData",
-    "ExtNotification",
-    "ExtRequest",
-    "ExtResponse",
-    "ForkSessionRequest",
-    "ForkSessionResponse",
-    "FormElicitationForRequest",
-    "FormElicitationForSession",
-    "HttpHeader",
-    "Icon",
-    "IconTheme",
-    "ImageContent",
-    "Implementation",
-    "InitializeProxyRequest",
-    "InitializeProxyResponse",
-    "InitializeRequest",
-    "InitializeResponse",
-    "IntegerPropertySchema",
-    "ListProvidersRequest",
-    "ListProvidersResponse",
-    "ListSessionsRequest",
-    "ListSessionsResponse",
-    "LlmProtocol",
-    "LoginAuthRequest",
-    "LoginAuthResponse",
-    "LogoutAuthRequest",
-    "LogoutAuthResponse",
-    "McpAcpCapabilities",
-    "McpCapabilities",
-    "McpError",
-    "McpHttpCapabilities",
-    "McpRequestId",
-    "McpServer",
-    "McpServerAcp",
-    "McpServerAcpId",
-    "McpServerHttp",
-    "McpServerStdio",
-    "McpStdioCapabilities",
-    "MediaType",
-    "MessageId",
-    "MessageMcpError",
-    "MessageMcpNotification",
-    "MessageMcpRequest",
-    "MessageMcpResponse",
-    "MessageMcpResult",
-    "MultiSelectItems",
-    "MultiSelectPropertySchema",
-    "NewSessionRequest",
-    "NewSessionResponse",
-    "Notice",
-    "NoticeSeverity",
-    "NumberPropertySchema",
-    "PermissionOption",
-    "PermissionOptionId",
-    "PermissionOptionKind",
-    "PlanEntry",
-    "PlanEntryPriority",
-    "PlanEntryStatus",
-    "PlanFile",
-    "PlanId",
-    "PlanItems",
-    "PlanMarkdown",
-    "PlanRemoved",
-    "PlanUpdate",
-    "PlanUpdateContent",
-    "PromptAudioCapabilities",
-    "PromptCapabilities",
-    "PromptEmbeddedContextCapabilities",
-    "PromptImageCapabilities",
-    "PromptRequest",
-    "PromptResponse",
-    "ProtocolVersion",
-    "ProviderCurrentConfig",
-    "ProviderId",
-    "ProviderInfo",
-    "ProvidersCapabilities",
-    "ProxySuccessorNotification",
-    "ProxySuccessorRequest",
-    "ProxySuccessorResponse",
-    "ReplayFrom",
-    "ReplayFromStart",
-    "RequestId",
-    "RequestPermissionOutcome",
-    "RequestPermissionRequest",
-    "RequestPermissionResponse",
-    "RequestPermissionSubject",
-    "ResourceLink",
-    "ResumeSessionRequest",
-    "ResumeSessionResponse",
-    "Role",
-    "SelectedPermissionOutcome",
-    "SessionAdditionalDirectoriesCapabilities",
-    "SessionArchiveCapabilities",
-    "SessionArchiveFilter",
-    "SessionCancelCapabilities",
-    "SessionCapabilities",
-    "SessionConfigBoolean",
-    "SessionConfigGroupId",
-    "SessionConfigId",
-    "SessionConfigOption",
-    "SessionConfigOptionCategory",
-    "SessionConfigSelect",
-    "SessionConfigSelectGroup",
-    "SessionConfigSelectOption",
-    "SessionConfigSelectOptions",
-    "SessionConfigValueId",
-    "SessionDeleteCapabilities",
-    "SessionForkCapabilities",
-    "SessionId",
-    "SessionInfo",
-    "SessionInfoUpdate",
-    "SessionListCursor",
-    "SessionMessage",
-    "SessionMessageChunk",
-    "SessionNotFoundErrorData",
-    "SessionStateUpdate",
-    "SessionStatus",
-    "SessionStatusCapabilities",
-    "SessionStatusRequest",
-    "SessionStatusResponse",
-    "SessionSystemPromptCapabilities",
-    "SessionSystemPromptModeCapabilities",
-    "SessionSystemPromptOverrideCapabilities",
-    "SessionTitleCapabilities",
-    "SessionUpdate",
-    "SetProviderRequest",
-    "SetProviderResponse",
-    "SetSessionConfigOptionBoolean",
-    "SetSessionConfigOptionId",
-    "SetSessionConfigOptionRequest",
-    "SetSessionConfigOptionResponse",
-    "SetSessionTitleRequest",
-    "SetSessionTitleResponse",
-    "StateUpdate",
-    "StringFormat",
-    "StringMultiSelectItems",
-    "StringPropertySchema",
-    "SubagentSessionCapabilities",
-    "SubagentUpdate",
-    "SystemPrompt",
-    "SystemPromptMode",
-    "Terminal",
-    "TerminalAuthCapabilities",
-    "TerminalCancelCapabilities",
-    "TerminalCapabilities",
-    "TerminalExitStatus",
-    "TerminalId",
-    "TerminalOutput",
-    "TerminalOutputChunk",
-    "TerminalSize",
-    "TerminalUpdate",
-    "TextCommandInput",
-    "TextContent",
-    "TextResourceContents",
-    "TitledMultiSelectItems",
-    "ToolCallCancelCapabilities",
-    "ToolCallCapabilities",
-    "ToolCallContent",
-    "ToolCallContentChunk",
-    "ToolCallId",
-    "ToolCallLocation",
-    "ToolCallPermissionSubject",
-    "ToolCallProgress",
-    "ToolCallStatus",
-    "ToolCallUpdate",
-    "ToolKind",
-    "UnarchiveSessionRequest",
-    "UnarchiveSessionResponse",
-    "UnknownVariant",
-    "UnsupportedProtocolVersionErrorData",
-    "UpdateSessionNotification",
-    "UrlElicitationForRequest",
-    "UrlElicitationForSession",
-    "Usage",
-    "UsageUpdate",
-    "UserMessage",
-    "UserMessageChunk",
+    "AbsolutePath", "AgentAuthCapabilities", "AgentCapabilities", "AgentMessage", "AgentMessageChunk", "AgentThought",
+    "AgentThoughtChunk", "Annotations", "ArchiveSessionRequest", "ArchiveSessionResponse", "AudioContent",
+    "AuthAccount", "AuthMethod", "AuthMethodAgent", "AuthMethodId", "AuthMethodTerminal", "AuthState",
+    "AuthStatusCapabilities", "AuthStatusRequest", "AuthStatusResponse", "AuthStatusUpdateNotification",
+    "AvailableCommand", "AvailableCommandInput", "AvailableCommandsUpdate", "BackgroundSubagent", "BackgroundTerminal",
+    "BackgroundToolCall", "BackgroundWork", "BlobResourceContents", "BooleanPropertySchema",
+    "CancelRequestNotification", "CancelSessionNotification", "CancelTerminalRequest", "CancelTerminalResponse",
+    "CancelToolCallRequest", "CancelToolCallResponse", "CancelledPermissionOutcome", "ClientAuthCapabilities",
+    "ClientCapabilities", "CloseSessionRequest", "CloseSessionResponse", "Command", "CommandPermissionSubject",
+    "CompactionId", "CompactionStatus", "CompactionSummaryChunk", "CompactionUpdate", "CompleteElicitationNotification",
+    "ConfigOptionUpdate", "Content", "ContentBlock", "ContentChunk", "Cost", "CreateElicitationRequest",
+    "CreateElicitationResponse", "DeleteSessionRequest", "DeleteSessionResponse", "Diff", "DiffAdd", "DiffChange",
+    "DiffCopy", "DiffDelete", "DiffFileType", "DiffModify", "DiffMove", "DiffPatch", "DiffPatchFormat",
+    "DiffPathChange", "DiffPathPairChange", "DisableProviderRequest", "DisableProviderResponse",
+    "ElicitationAcceptAction", "ElicitationCancelAction", "ElicitationCapabilities", "ElicitationContentValue",
+    "ElicitationDeclineAction", "ElicitationFormCapabilities", "ElicitationFormMode", "ElicitationId",
+    "ElicitationPropertySchema", "ElicitationSchema", "ElicitationSchemaType", "ElicitationUrlCapabilities",
+    "ElicitationUrlMode", "EmbeddedResource", "EmbeddedResourceResource", "EnumOption", "EnvVariable", "Error",
+    "ErrorCode", "ErrorData", "ExtNotification", "ExtRequest", "ExtResponse", "ForkSessionRequest",
+    "ForkSessionResponse", "FormElicitationForRequest", "FormElicitationForSession", "HttpHeader", "Icon", "IconTheme",
+    "ImageContent", "Implementation", "InitializeProxyRequest", "InitializeProxyResponse", "InitializeRequest",
+    "InitializeResponse", "IntegerPropertySchema", "ListProvidersRequest", "ListProvidersResponse",
+    "ListSessionsRequest", "ListSessionsResponse", "LlmProtocol", "LoginAuthRequest", "LoginAuthResponse",
+    "LogoutAuthRequest", "LogoutAuthResponse", "McpAcpCapabilities", "McpCapabilities", "McpError",
+    "McpHttpCapabilities", "McpRequestId", "McpServer", "McpServerAcp", "McpServerAcpId", "McpServerHttp",
+    "McpServerStdio", "McpStdioCapabilities", "MediaType", "MessageId", "MessageMcpError", "MessageMcpNotification",
+    "MessageMcpRequest", "MessageMcpResponse", "MessageMcpResult", "MultiSelectItems", "MultiSelectPropertySchema",
+    "NewSessionRequest", "NewSessionResponse", "Notice", "NoticeSeverity", "NumberPropertySchema", "PermissionOption",
+    "PermissionOptionId", "PermissionOptionKind", "PlanEntry", "PlanEntryPriority", "PlanEntryStatus", "PlanFile",
+    "PlanId", "PlanItems", "PlanMarkdown", "PlanRemoved", "PlanUpdate", "PlanUpdateContent", "PromptAudioCapabilities",
+    "PromptCapabilities", "PromptEmbeddedContextCapabilities", "PromptImageCapabilities", "PromptRequest",
+    "PromptResponse", "ProtocolVersion", "ProviderCurrentConfig", "ProviderId", "ProviderInfo", "ProvidersCapabilities",
+    "ProxySuccessorNotification", "ProxySuccessorRequest", "ProxySuccessorResponse", "ReplayFrom", "ReplayFromStart",
+    "RequestId", "RequestPermissionOutcome", "RequestPermissionRequest", "RequestPermissionResponse",
+    "RequestPermissionSubject", "ResourceLink", "ResumeSessionRequest", "ResumeSessionResponse", "Role",
+    "SelectedPermissionOutcome", "SessionAdditionalDirectoriesCapabilities", "SessionArchiveCapabilities",
+    "SessionArchiveFilter", "SessionCancelCapabilities", "SessionCapabilities", "SessionConfigBoolean",
+    "SessionConfigGroupId", "SessionConfigId", "SessionConfigOption", "SessionConfigOptionCategory",
+    "SessionConfigSelect", "SessionConfigSelectGroup", "SessionConfigSelectOption", "SessionConfigSelectOptions",
+    "SessionConfigValueId", "SessionDeleteCapabilities", "SessionForkCapabilities", "SessionId", "SessionInfo",
+    "SessionInfoUpdate", "SessionListCursor", "SessionMessage", "SessionMessageChunk", "SessionNotFoundErrorData",
+    "SessionStateUpdate", "SessionStatus", "SessionStatusCapabilities", "SessionStatusRequest", "SessionStatusResponse",
+    "SessionSystemPromptCapabilities", "SessionSystemPromptModeCapabilities", "SessionSystemPromptOverrideCapabilities",
+    "SessionTitleCapabilities", "SessionUpdate", "SetProviderRequest", "SetProviderResponse",
+    "SetSessionConfigOptionBoolean", "SetSessionConfigOptionId", "SetSessionConfigOptionRequest",
+    "SetSessionConfigOptionResponse", "SetSessionTitleRequest", "SetSessionTitleResponse", "StateUpdate",
+    "StringFormat", "StringMultiSelectItems", "StringPropertySchema", "SubagentSessionCapabilities", "SubagentUpdate",
+    "SystemPrompt", "SystemPromptMode", "Terminal", "TerminalAuthCapabilities", "TerminalCancelCapabilities",
+    "TerminalCapabilities", "TerminalExitStatus", "TerminalId", "TerminalOutput", "TerminalOutputChunk", "TerminalSize",
+    "TerminalUpdate", "TextCommandInput", "TextContent", "TextResourceContents", "TitledMultiSelectItems",
+    "ToolCallCancelCapabilities", "ToolCallCapabilities", "ToolCallContent", "ToolCallContentChunk", "ToolCallId",
+    "ToolCallLocation", "ToolCallPermissionSubject", "ToolCallProgress", "ToolCallStatus", "ToolCallUpdate", "ToolKind",
+    "UnarchiveSessionRequest", "UnarchiveSessionResponse", "UnknownVariant", "UnsupportedProtocolVersionErrorData",
+    "UpdateSessionNotification", "UrlElicitationForRequest", "UrlElicitationForSession", "Usage", "UsageUpdate",
+    "UserMessage", "UserMessageChunk",
 ]

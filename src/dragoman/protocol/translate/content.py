@@ -1,4 +1,4 @@
-"""Content blocks: the same five kinds in both versions, with fields and values that only version 2 has."""
+"""Content blocks: the same five types in both versions, with fields and values that only version 2 has."""
 
 from typing import Any, cast
 
@@ -7,12 +7,12 @@ import msgspec
 from dragoman.protocol.translate.envelope import OF_V1, OF_V2, Json, Object, as_list, as_object, carry, move, restore
 
 BLOCKS = frozenset({"text", "image", "audio", "resource_link", "resource"})
-"""The types of content that both versions have."""
+"""The content types that both versions have."""
 _ROLES = ("assistant", "user")
 
 
 def block_to_v2(block: Object) -> Object:
-    """Return a content block of version 1 as one of version 2."""
+    """Return a version 1 content block as a version 2 block."""
     carried = as_object(as_object(block.get("_meta")).get(OF_V2))
     if "block" in carried:
         return as_object(carried["block"])
@@ -25,7 +25,7 @@ def block_to_v2(block: Object) -> Object:
 
 
 def block_to_v1(block: Object) -> Object:
-    """Return a content block of version 2 as one of version 1; a kind that is not known there becomes text."""
+    """Return a version 2 content block as a version 1 block. A type unknown to version 1 becomes text."""
     block = restore(block, OF_V1)
     if block.get("type") not in BLOCKS:
         return carry({"type": "text", "text": msgspec.json.encode(block).decode()}, OF_V2, {"block": block})
@@ -36,17 +36,17 @@ def block_to_v1(block: Object) -> Object:
 
 
 def blocks_to_v2(blocks: Json) -> list[Object]:
-    """Return an array of blocks of version 1 as one of version 2."""
+    """Return an array of version 1 blocks as version 2 blocks."""
     return [block_to_v2(as_object(each)) for each in as_list(blocks)]
 
 
 def blocks_to_v1(blocks: Json) -> list[Object]:
-    """Return an array of blocks of version 2 as one of version 1."""
+    """Return an array of version 2 blocks as version 1 blocks."""
     return [block_to_v1(as_object(each)) for each in as_list(blocks)]
 
 
 def plain_text(block: Object) -> str | None:
-    """Return the text of a block that is nothing but text, None for any other."""
+    """Return the text of a block that contains only text, or None."""
     return block["text"] if block.keys() == {"type", "text"} and block["type"] == "text" else None
 
 

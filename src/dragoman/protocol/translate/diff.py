@@ -1,8 +1,8 @@
-"""Diffs: the whole text before and after in version 1, changes of files with a Git patch in version 2.
+"""Diffs: the whole text before and after in version 1, file changes with a Git patch in version 2.
 
-A patch that we make has three lines of context, as Git's has; the two texts are carried beside it, because the lines
-outside of the hunks are in the texts alone. Reading a patch gives each hunk as a diff of its own: the lines of a hunk
-are all that is known of the file. A change without a hunk (a binary file, a directory, a move) becomes a sentence.
+Our patches have three lines of context, like Git's. The two texts are carried along, because a patch does not contain
+the lines outside its hunks. When a patch is read, each hunk becomes its own diff, because only the lines of the hunk
+are known. A change without a hunk (a binary file, a directory, a move) becomes a sentence.
 """
 
 import difflib
@@ -18,13 +18,13 @@ from dragoman.protocol.translate.envelope import (
     carry,
     objects_in,
     restore,
-    take_carried,
+    split_carried,
     without,
 )
 
 CONTEXT_LINES = 3
 MAX_COMPARED_LINES = 2_000
-"""More changed lines than these are one replacement: comparing takes time that grows with their square."""
+"""More changed lines than this become one replacement, because the time to compare grows with their square."""
 _NO_NEWLINE = "\\ No newline at end of file"
 _HUNK = re.compile(r"^@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 _VERBS = {"add": "added", "delete": "deleted", "modify": "modified", "move": "moved", "copy": "copied"}
@@ -39,23 +39,23 @@ class _Hunk(NamedTuple):
 
 
 def diff_to_v2(diff: Object) -> Object:
-    """Return a diff of version 1 as one of version 2."""
-    bare, carried = take_carried(diff, OF_V2)
+    """Return a version 1 diff as a version 2 diff."""
+    bare, carried = split_carried(diff, OF_V2)
     if "diff" in carried:
         return as_object(carried["diff"])
     path, old, new = str(bare.get("path", "")), bare.get("oldText"), str(bare.get("newText", ""))
     change = {"operation": "modify" if isinstance(old, str) else "add", "path": path, "fileType": "text"}
     rest = without(bare, "path", "oldText", "newText")
-    made = {**rest, "changes": [change]}
+    translated = {**rest, "changes": [change]}
     if text := make_patch(path, old if isinstance(old, str) else None, new):
-        made["patch"] = {"format": "git_patch", "text": text}
+        translated["patch"] = {"format": "git_patch", "text": text}
     texts = {name: bare[name] for name in ("path", "oldText", "newText") if name in bare}
-    return carry(made, OF_V1, {"diff": texts})
+    return carry(translated, OF_V1, {"diff": texts})
 
 
 def diff_to_v1(diff: Object) -> list[Object]:
-    """Return a diff of version 2 as content of version 1: the first item carries it whole, the others are its parts."""
-    bare, carried = take_carried(diff, OF_V1)
+    """Return a version 2 diff as version 1 content. The first item carries the whole diff, the others are its parts."""
+    bare, carried = split_carried(diff, OF_V1)
     if "diff" in carried:
         return [{**without(bare, "changes", "patch"), **as_object(carried["diff"])}]
     whole = restore(diff, OF_V1)
@@ -69,12 +69,12 @@ def diff_to_v1(diff: Object) -> list[Object]:
 
 
 def is_part(item: Object) -> bool:
-    """Whether an item of content is a part of a diff that another item carries whole."""
+    """Return whether an item of content is a part of a diff that another item carries."""
     return as_object(as_object(item.get("_meta")).get(OF_V2)).get("part") is True
 
 
 def make_patch(path: str, old: str | None, new: str) -> str:
-    """Return the Git patch from one text to another, None for a file that is new; empty where they are the same."""
+    """Return the Git patch between two texts. `old` is None for a new file. Empty if the texts are the same."""
     if old == new:
         return ""
     name = _quote(path)
@@ -89,7 +89,7 @@ def make_patch(path: str, old: str | None, new: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends; only a newline ends one, as for Git."""
+    """Return the lines of a text with their line ends. As in Git, only a newline ends a line."""
     return [line + "\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
 
 
@@ -107,7 +107,7 @@ def _make_hunks(before: list[str], after: list[str]) -> Iterator[str]:
 
 
 def _groups(before: list[str], after: list[str]) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Yield the hunks as `difflib` groups them; equal lines at both ends are set aside before it compares."""
+    """Yield hunks grouped by `difflib`. Equal lines at both ends are removed before the comparison."""
     start = next(
         (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )
@@ -149,7 +149,7 @@ def _hunks_of(diff: Object) -> list[_Hunk]:
 
 
 def read_patch(text: str) -> Iterator[_Hunk]:
-    """Yield the hunks of a Git patch; sections without hunks, and lines that belong to none, are passed over."""
+    """Yield the hunks of a Git patch. Skip sections without hunks and lines outside of hunks."""
     old_path = new_path = ""
     lines = text.split("\n")
     at = 0
@@ -167,7 +167,7 @@ def read_patch(text: str) -> Iterator[_Hunk]:
 
 
 def _read_hunk(lines: list[str], at: int, old_left: int, new_left: int) -> tuple[int, str, str]:
-    """Return the line after a hunk, and its text before and after; the sizes in its head say where it ends."""
+    """Return the line after a hunk, and its text before and after. The sizes in its header determine its end."""
     texts: dict[str, list[str]] = {"-": [], "+": []}
     sides = ""
     while at < len(lines):
@@ -204,7 +204,7 @@ def _unquote(name: str) -> str:
         name[1:-1],
     )
     try:
-        return raw.encode("latin-1").decode()  # Git writes each byte beyond ASCII as three digits
+        return raw.encode("latin-1").decode()  # Git writes each non-ASCII byte as three octal digits
     except UnicodeError:
         return raw
 
@@ -219,5 +219,5 @@ def _sentence(change: Object) -> Object:
     path, old = change.get("path", "A file"), change.get("oldPath")
     verb = _VERBS.get(operation, f"changed ({operation})")
     kind = f" ({change['fileType']})" if change.get("fileType") else ""
-    words = f"{old} was {verb} to {path}{kind}" if old else f"{path} was {verb}{kind}"
-    return {"type": "content", "content": {"type": "text", "text": words}}
+    sentence = f"{old} was {verb} to {path}{kind}" if old else f"{path} was {verb}{kind}"
+    return {"type": "content", "content": {"type": "text", "text": sentence}}

@@ -1,8 +1,8 @@
-"""JSON-RPC messages as parsed JSON, and the two keys of `_meta` under which one version carries words of the other.
+"""JSON-RPC messages as parsed JSON, and the `_meta` keys that carry fields of the other version.
 
-A field that the other version has no place for is *carried*: it goes into `_meta` under `dragoman/v1` or
-`dragoman/v2`, by the version that knows it. The way back takes it out again and puts it where it was. A receiver that
-knows nothing of this ignores the key, as the protocol demands.
+A field that the other version does not have is *carried*: it moves into `_meta` under `dragoman/v1` or `dragoman/v2`,
+the version that defines it. The translation back restores it. A receiver that does not know the key ignores it, as the
+protocol requires.
 """
 
 from collections.abc import Iterable
@@ -16,31 +16,23 @@ Object = dict[str, Json]
 
 OF_V1 = "dragoman/v1"
 OF_V2 = "dragoman/v2"
-"""The keys of `_meta` for fields that only that version has."""
-
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-REQUEST_CANCELLED = -32800
-NOT_FOUND = -32002
-UNSUPPORTED_VERSION = -32022
+"""The `_meta` keys for fields that only that version has."""
 
 
 class Translated(NamedTuple):
-    """The messages to send to each side in place of one that came, in order."""
+    """The messages to send to each side in place of a received one, in order."""
 
     to_client: list[Object]
     to_agent: list[Object]
 
 
 def to_client(*messages: Object) -> Translated:
-    """Return messages for the client alone."""
+    """Return messages for the client only."""
     return Translated(list(messages), [])
 
 
 def to_agent(*messages: Object) -> Translated:
-    """Return messages for the agent alone."""
+    """Return messages for the agent only."""
     return Translated([], list(messages))
 
 
@@ -61,7 +53,7 @@ def result(request_id: Json, value: Json) -> Object:
 
 def error(request_id: Json, code: int, message: str, data: Json = None) -> Object:
     """Return the response to a request that failed."""
-    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message} | _present(data=data)}
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": int(code), "message": message} | _present(data=data)}
 
 
 def update(session_id: str, value: Object) -> Object:
@@ -70,27 +62,27 @@ def update(session_id: str, value: Object) -> Object:
 
 
 def key_of(request_id: Json) -> bytes:
-    """Return the key of a request id in tables: 1 and "1" are two ids."""
+    """Return a dictionary key for a request id. 1 and "1" are different ids."""
     return msgspec.json.encode(request_id)
 
 
 def as_object(value: Json) -> Object:
-    """Return a value that is an object, an empty one for anything else."""
+    """Return the value if it is an object, otherwise an empty object."""
     return cast("Object", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: Json) -> list[Json]:
-    """Return a value that is an array, an empty one for anything else."""
+    """Return the value if it is an array, otherwise an empty list."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def objects_in(value: Json) -> list[Object]:
-    """Return the objects of an array."""
+    """Return the objects in an array."""
     return [cast("Object", each) for each in as_list(value) if isinstance(each, dict)]
 
 
 def carry(value: Object, version: str, fields: Object) -> Object:
-    """Return an object with fields of a version in its `_meta`; the object itself where there are none."""
+    """Return an object that carries fields of a version in its `_meta`. Return it unchanged if there are none."""
     if not fields:
         return value
     meta = as_object(value.get("_meta"))
@@ -98,15 +90,15 @@ def carry(value: Object, version: str, fields: Object) -> Object:
 
 
 def move(value: Object, version: str, names: Iterable[str]) -> Object:
-    """Return an object with the named fields of a version carried in its `_meta`."""
+    """Return an object with the named fields moved into its `_meta`."""
     found = {name: value[name] for name in names if name in value}
     if not found:
         return value
     return carry({name: each for name, each in value.items() if name not in found}, version, found)
 
 
-def take_carried(value: Object, version: str) -> tuple[Object, Object]:
-    """Return an object without what it carries for a version, and that."""
+def split_carried(value: Object, version: str) -> tuple[Object, Object]:
+    """Return an object without the fields that it carries for a version, and these fields."""
     meta = as_object(value.get("_meta"))
     if version not in meta:
         return value, {}
@@ -116,8 +108,8 @@ def take_carried(value: Object, version: str) -> tuple[Object, Object]:
 
 
 def restore(value: Object, version: str) -> Object:
-    """Return an object with the fields that it carries for a version at their place."""
-    bare, carried = take_carried(value, version)
+    """Return an object with the fields that it carries for a version restored."""
+    bare, carried = split_carried(value, version)
     return {**bare, **carried} if carried else bare
 
 
@@ -127,7 +119,7 @@ def without(value: Object, *names: str) -> Object:
 
 
 def rename(value: Object, old: str, new: str) -> Object:
-    """Return an object with a field under another name, in the same place."""
+    """Return an object with one field renamed. The order of fields stays the same."""
     return {new if name == old else name: each for name, each in value.items()}
 
 

@@ -1,16 +1,26 @@
-"""The translator between a client of version 1 and an agent of version 2."""
+"""The translator between a client of version 1 and an agent of version 2.
+
+    version 1 client                      version 2 agent
+    initialize                            initialize, with capabilities as objects
+    authenticate, logout                  auth/login, auth/logout
+    session/load                          session/resume with replayFrom: {"type": "start"}
+    session/set_mode                      session/set_config_option of the option with the category mode
+    session/prompt, answered at the end   session/prompt, answered at once, then state_update: idle
+    session/cancel                        session/cancel, and $/cancel_request for prompts not inserted yet
+    session/update                        session/update (`session_for_v1`)
+    session/request_permission            the same with a subject (`questions`)
+
+Other messages pass unchanged.
+"""
 
 import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dragoman.errors import ErrorCode
 from dragoman.protocol.translate.content import blocks_to_v2
 from dragoman.protocol.translate.envelope import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     OF_V2,
-    UNSUPPORTED_VERSION,
     Json,
     Object,
     Translated,
@@ -27,8 +37,13 @@ from dragoman.protocol.translate.envelope import (
 )
 from dragoman.protocol.translate.offers import commands_to_v1
 from dragoman.protocol.translate.questions import elicitation_to_v1, permission_to_v1
-from dragoman.protocol.translate.session_for_v1 import ClientTakes, SessionForV1Client, read_capabilities
-from dragoman.protocol.translate.setup import UntranslatableServer, initialize_to_v2, initialized_to_v1, setup_to_v2
+from dragoman.protocol.translate.session_for_v1 import SessionForV1Client, SupportedUpdates, read_capabilities
+from dragoman.protocol.translate.setup import (
+    UntranslatableServerError,
+    initialize_to_v2,
+    initialized_to_v1,
+    setup_to_v2,
+)
 from dragoman.protocol.translate.turn import cancel_request
 
 _RENAMED = {"authenticate": "auth/login", "logout": "auth/logout"}
@@ -39,24 +54,24 @@ def _new_id() -> str:
 
 
 class _Call(NamedTuple):
-    """A request on its way: the method that its sender used, and its session."""
+    """A request that was forwarded: the method that its sender used, and its session."""
 
     method: str
     session_id: str
 
 
 class TranslatorForV1Client:
-    """Lets a client of version 1 and an agent of version 2 talk; one connection, any number of sessions.
+    """Translates between a client of version 1 and an agent of version 2: one connection, any number of sessions.
 
-    Each message that comes from a side is given to `from_client` or `from_agent`, and the messages that it returns are
-    sent in its place. `make_id` makes the ids of tool calls for permission that is about none.
+    Pass each message to `from_client` or `from_agent`, and send the returned messages instead. `make_id` makes the ids
+    of tool calls for permission requests without a tool call.
     """
 
     def __init__(self, make_id: Callable[[], str] = _new_id) -> None:
         self._make_id = make_id
-        self._takes = ClientTakes()
+        self._supported = SupportedUpdates()
         self._sessions: dict[str, SessionForV1Client] = {}
-        self._of_client: dict[bytes, _Call] = {}
+        self._client_requests: dict[bytes, _Call] = {}
         self._handlers: dict[str, Callable[[Object, Object], Translated]] = {
             "initialize": self._initialize,
             "session/prompt": self._prompt,
@@ -69,23 +84,23 @@ class TranslatorForV1Client:
         }
 
     def from_client(self, message: Object) -> Translated:
-        """Take a message of the client."""
+        """Translate a message from the client."""
         if "method" not in message:
             return to_agent(message)
         params = as_object(message.get("params"))
         if "id" not in message:
             return self._notification_of_client(message, params)
         if message["id"] is None:
-            words = "Invalid request: the agent speaks ACP 2, where the id of a request is never null"
-            return to_client(error(None, INVALID_REQUEST, words))
+            problem = "Invalid request: the agent speaks ACP 2, in which the id of a request is never null"
+            return to_client(error(None, ErrorCode.INVALID_REQUEST, problem))
         try:
             return self._request_of_client(message, params)
-        except UntranslatableServer as bad:
+        except UntranslatableServerError as bad:
             data = {"path": bad.field, "problem": bad.problem}
-            return to_client(error(message["id"], INVALID_PARAMS, f"Invalid params: {bad}", data))
+            return to_client(error(message["id"], ErrorCode.INVALID_PARAMS, f"Invalid params: {bad}", data))
 
     def from_agent(self, message: Object) -> Translated:
-        """Take a message of the agent."""
+        """Translate a message from the agent."""
         if "method" not in message:
             return self._answer_of_agent(message)
         params = as_object(message.get("params"))
@@ -97,12 +112,12 @@ class TranslatorForV1Client:
             return to_client({**message, "params": elicitation_to_v1(params)})
         if "id" not in message and method == "session/update":
             session = self._session(params.get("sessionId"))
-            return to_client(*session.take_update(as_object(params.get("update"))))
+            return to_client(*session.translate_update(as_object(params.get("update"))))
         return to_client(message)
 
-    def take_offers(self, session_id: str, response: Object) -> None:
-        """Take the options of a session where the client was told them by someone else."""
-        self._session(session_id).offers.take(response)
+    def set_offers(self, session_id: str, response: Object) -> None:
+        """Set the config options of a session if the client received them from another connection."""
+        self._session(session_id).offers.translate_response(response)
 
     def forget(self, session_id: str) -> None:
         """Forget a session that the client has left."""
@@ -111,11 +126,13 @@ class TranslatorForV1Client:
     def _session(self, session_id: Json) -> SessionForV1Client:
         name = str(session_id)
         if name not in self._sessions:
-            self._sessions[name] = SessionForV1Client(name, self._takes)
+            self._sessions[name] = SessionForV1Client(name, self._supported)
         return self._sessions[name]
 
-    def _pass(self, message: Object, method: str, params: Json) -> Translated:
-        self._of_client[key_of(message["id"])] = _Call(message["method"], str(as_object(params).get("sessionId", "")))
+    def _forward(self, message: Object, method: str, params: Json) -> Translated:
+        self._client_requests[key_of(message["id"])] = _Call(
+            message["method"], str(as_object(params).get("sessionId", ""))
+        )
         return to_agent(request(message["id"], method, params))
 
     def _request_of_client(self, message: Object, params: Object) -> Translated:
@@ -123,36 +140,38 @@ class TranslatorForV1Client:
         handler = self._handlers.get(method)
         if handler is not None:
             return handler(message, params)
-        return self._pass(message, _RENAMED.get(method, method), message.get("params"))
+        return self._forward(message, _RENAMED.get(method, method), message.get("params"))
 
     def _initialize(self, message: Object, params: Object) -> Translated:
-        self._takes = read_capabilities(as_object(params.get("clientCapabilities")))
-        return self._pass(message, "initialize", initialize_to_v2(params))
+        self._supported = read_capabilities(as_object(params.get("clientCapabilities")))
+        return self._forward(message, "initialize", initialize_to_v2(params))
 
     def _prompt(self, message: Object, params: Object) -> Translated:
-        made = {**message, "params": {**params, "prompt": blocks_to_v2(params.get("prompt"))}}
-        self._session(params.get("sessionId")).turn.prompt(made)
-        return to_agent(made)
+        translated = {**message, "params": {**params, "prompt": blocks_to_v2(params.get("prompt"))}}
+        self._session(params.get("sessionId")).turn.prompt(translated)
+        return to_agent(translated)
 
     def _open(self, message: Object, params: Object) -> Translated:
-        return self._pass(message, message["method"], _with_system_prompt(setup_to_v2(params)))
+        return self._forward(message, message["method"], _with_system_prompt(setup_to_v2(params)))
 
     def _load(self, message: Object, params: Object) -> Translated:
-        made = {**_with_system_prompt(setup_to_v2(params)), "replayFrom": {"type": "start"}}
+        translated = {**_with_system_prompt(setup_to_v2(params)), "replayFrom": {"type": "start"}}
         self._session(params.get("sessionId")).begin_replay()
-        return self._pass(message, "session/resume", made)
+        return self._forward(message, "session/resume", translated)
 
     def _set_option(self, message: Object, params: Object) -> Translated:
         offers = self._session(params.get("sessionId")).offers
-        return self._pass(message, message["method"], {**params, **offers.value_to_v2(params.get("configId"), params)})
+        return self._forward(
+            message, message["method"], {**params, **offers.value_to_v2(params.get("configId"), params)}
+        )
 
     def _set_mode(self, message: Object, params: Object) -> Translated:
         config_id = self._session(params.get("sessionId")).offers.config_id_of_modes()
         if config_id is None:
-            words = "Method not found: the agent speaks ACP 2, and none of its config options is a choice of modes"
-            return to_client(error(message["id"], METHOD_NOT_FOUND, words))
-        made = {**without(params, "modeId"), "configId": config_id, "type": "id", "value": params.get("modeId")}
-        return self._pass(message, "session/set_config_option", made)
+            problem = "Method not found: the agent speaks ACP 2, and none of its config options selects a mode"
+            return to_client(error(message["id"], ErrorCode.METHOD_NOT_FOUND, problem))
+        translated = {**without(params, "modeId"), "configId": config_id, "type": "id", "value": params.get("modeId")}
+        return self._forward(message, "session/set_config_option", translated)
 
     def _notification_of_client(self, message: Object, params: Object) -> Translated:
         if message["method"] == "session/cancel":
@@ -169,7 +188,7 @@ class TranslatorForV1Client:
         for session in self._sessions.values():
             if session.turn.is_pending(message.get("id")):
                 return to_client(*session.turn.answered(message))
-        call = self._of_client.pop(key_of(message.get("id")), None)
+        call = self._client_requests.pop(key_of(message.get("id")), None)
         if call is None:
             return to_client(message)
         if call.method == "session/load":
@@ -179,47 +198,47 @@ class TranslatorForV1Client:
         return to_client(*self._result_of_agent(message, call))
 
     def _result_of_agent(self, message: Object, call: _Call) -> list[Object]:
-        given = as_object(message.get("result"))
+        result = as_object(message.get("result"))
         match call.method:
             case "initialize":
-                return [_initialized(message, given)]
+                return [_initialized(message, result)]
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                return self._opened(message, call, given)
+                return self._opened(message, call, result)
             case "session/set_mode" | "session/set_config_option":
-                return self._options_set(message, call, given)
-            case "session/status" if given.get("state") is not None:
-                return [{**message, "result": carry(without(given, "state"), OF_V2, {"state": given["state"]})}]
+                return self._options_set(message, call, result)
+            case "session/status" if result.get("state") is not None:
+                return [{**message, "result": carry(without(result, "state"), OF_V2, {"state": result["state"]})}]
             case "session/close":
                 self._sessions.pop(call.session_id, None)
                 return [message]
             case _:
                 return [message]
 
-    def _opened(self, message: Object, call: _Call, given: Object) -> list[Object]:
-        session_id = str(given.get("sessionId", call.session_id))
-        told = {**message, "result": self._session(session_id).offers.take(given)}
-        if not given.get("availableCommands"):
-            return [told]
-        return [told, update(session_id, commands_to_v1(given["availableCommands"]))]
+    def _opened(self, message: Object, call: _Call, result: Object) -> list[Object]:
+        session_id = str(result.get("sessionId", call.session_id))
+        response = {**message, "result": self._session(session_id).offers.translate_response(result)}
+        if not result.get("availableCommands"):
+            return [response]
+        return [response, update(session_id, commands_to_v1(result["availableCommands"]))]
 
-    def _options_set(self, message: Object, call: _Call, given: Object) -> list[Object]:
-        told, mode_id = self._session(call.session_id).offers.take_options(given.get("configOptions"))
-        rest = without(given, "configOptions")
-        if call.method == "session/set_mode":  # the client has chosen the mode and is told no more
+    def _options_set(self, message: Object, call: _Call, result: Object) -> list[Object]:
+        response, mode_id = self._session(call.session_id).offers.set_options(result.get("configOptions"))
+        rest = without(result, "configOptions")
+        if call.method == "session/set_mode":  # the client chose the mode, so it needs no update
             return [{**message, "result": rest}]
-        options: Object = {"configOptions": [], **rest, **told}
+        options: Object = {"configOptions": [], **rest, **response}
         answer = {**message, "result": options}
         changed = {"sessionUpdate": "current_mode_update", "currentModeId": mode_id}
         return [answer] if mode_id is None else [update(call.session_id, changed), answer]
 
 
-def _initialized(message: Object, given: Object) -> Object:
-    version = given.get("protocolVersion")
+def _initialized(message: Object, result: Object) -> Object:
+    version = result.get("protocolVersion")
     if version != 2:
         data = {"requested": 1, "supported": [version] if isinstance(version, int) else []}
-        words = f"Unsupported protocol version: the agent speaks {version!r}, and this translation 2"
-        return error(message["id"], UNSUPPORTED_VERSION, words, data)
-    return {**message, "result": initialized_to_v1(given)}
+        problem = f"Unsupported protocol version: the agent speaks {version!r}, and only version 2 can be translated"
+        return error(message["id"], ErrorCode.UNSUPPORTED_VERSION, problem, data)
+    return {**message, "result": initialized_to_v1(result)}
 
 
 def _with_system_prompt(params: Object) -> Object:

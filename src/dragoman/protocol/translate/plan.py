@@ -1,8 +1,7 @@
-"""Plans: one of a session in version 1, any number by id in version 2, of items, of Markdown or in a file.
+"""Plans: one per session in version 1, any number by id in version 2, as items, Markdown or a file.
 
-A client of version 1 that advertises `plan` takes plans as version 2 has them. Any other takes one list of entries, so
-that it is shown the entries of all plans, in the order in which the plans came; a plan of Markdown or in a file is one
-entry there.
+A version 1 client that advertises `plan` receives plans as in version 2. Any other client receives one list with the
+entries of all plans, in the order of the plans. A Markdown or file plan becomes one entry.
 """
 
 from dragoman.protocol.translate.envelope import (
@@ -14,17 +13,17 @@ from dragoman.protocol.translate.envelope import (
     carry,
     objects_in,
     restore,
-    take_carried,
+    split_carried,
     without,
 )
 
 ONLY_PLAN = "plan"
-"""The id of the plan of a version 1 agent, which has one and no id for it."""
+"""The id of a version 1 agent's only plan, which has no id."""
 
 
 def plan_to_v2(update: Object) -> Object:
-    """Return the `plan` of version 1 as the `plan_update` of version 2."""
-    bare, carried = take_carried(without(update, "sessionUpdate", "entries"), OF_V2)
+    """Return a version 1 `plan` as a version 2 `plan_update`."""
+    bare, carried = split_carried(without(update, "sessionUpdate", "entries"), OF_V2)
     if "removed" in carried:
         return {"sessionUpdate": "plan_removed", **bare, "planId": carried["removed"]}
     plan = as_object(carried.get("plan")) or {
@@ -36,7 +35,7 @@ def plan_to_v2(update: Object) -> Object:
 
 
 def plan_update_to_v2(update: Object) -> Object:
-    """Return the `plan_update` of version 1, which is unstable there, as that of version 2."""
+    """Return a version 1 `plan_update`, which is unstable there, as a version 2 one."""
     plan = as_object(update.get("plan"))
     if plan.get("type") == "items":
         plan = {**plan, "entries": entries_to_v2(plan.get("entries"))}
@@ -44,12 +43,12 @@ def plan_update_to_v2(update: Object) -> Object:
 
 
 def entries_to_v2(entries: Json) -> list[Object]:
-    """Return the entries of a plan of version 1 as version 2 has them."""
+    """Return the entries of a version 1 plan as version 2 entries."""
     return [restore(each, OF_V2) for each in objects_in(entries)]
 
 
 def entries_to_v1(entries: Json) -> list[Object]:
-    """Return the entries of a plan with the priorities and statuses that version 1 has."""
+    """Return the entries of a plan with priorities and statuses that version 1 has."""
     return [_entry_to_v1(each) for each in objects_in(entries)]
 
 
@@ -65,30 +64,34 @@ def _entry_to_v1(entry: Object) -> Object:
 
 
 class PlansForV1:
-    """The plans of one session, told to a version 1 client; `takes_plans` is its capability `plan`."""
+    """The plans of one session for a version 1 client. `supports_plans` is its capability `plan`."""
 
-    def __init__(self, *, takes_plans: bool) -> None:
-        self._takes_plans = takes_plans
+    def __init__(self, *, supports_plans: bool) -> None:
+        self._supports_plans = supports_plans
         self._plans: dict[str, Object] = {}
 
     def update(self, update: Object) -> Object:
-        """Return the session update for a `plan_update` of version 2."""
+        """Return the session update for a version 2 `plan_update`."""
         plan = as_object(update.get("plan"))
         plan_id = str(plan.get("planId"))
         rest = without(update, "sessionUpdate", "plan")
         is_known = plan.get("type") in ("items", "markdown", "file")
-        if self._takes_plans and is_known and plan_id != ONLY_PLAN:
+        if self._supports_plans and is_known and plan_id != ONLY_PLAN:
             if plan["type"] == "items":
                 plan = {**plan, "entries": entries_to_v1(plan.get("entries"))}
             return {"sessionUpdate": "plan_update", **rest, "plan": plan}
         self._plans[plan_id] = plan
-        made = {**rest, **self._all_entries()}
-        return made if plan_id == ONLY_PLAN and plan.get("type") == "items" else carry(made, OF_V2, {"plan": plan})
+        translated = {**rest, **self._all_entries()}
+        return (
+            translated
+            if plan_id == ONLY_PLAN and plan.get("type") == "items"
+            else carry(translated, OF_V2, {"plan": plan})
+        )
 
     def remove(self, update: Object) -> Object:
-        """Return the session update for a `plan_removed` of version 2."""
+        """Return the session update for a version 2 `plan_removed`."""
         plan_id = str(update.get("planId"))
-        if self._takes_plans and plan_id not in self._plans:
+        if self._supports_plans and plan_id not in self._plans:
             return update
         self._plans.pop(plan_id, None)
         rest = without(update, "sessionUpdate", "planId")
@@ -102,5 +105,5 @@ class PlansForV1:
 def _entries_of(plan: Object) -> list[Object]:
     if plan.get("type") == "items":
         return entries_to_v1(plan.get("entries"))
-    words = plan.get("content") or plan.get("uri") or f"A plan of type {plan.get('type')}"
-    return [{"content": str(words), "priority": "medium", "status": "in_progress"}]
+    text = plan.get("content") or plan.get("uri") or f"A plan of type {plan.get('type')}"
+    return [{"content": str(text), "priority": "medium", "status": "in_progress"}]

@@ -1,4 +1,4 @@
-"""Questions of an agent to the person: permission with its subject, and elicitation."""
+"""Questions of an agent to the user: permission requests with their subject, and elicitations."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from dragoman.protocol.translate.envelope import (
     carry,
     objects_in,
     restore,
-    take_carried,
+    split_carried,
     without,
 )
 from dragoman.protocol.translate.tool_call import ToolCallsForV1, call_to_v2
@@ -22,22 +22,26 @@ _FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
 
 def permission_to_v2(params: Object, known_title: str | None) -> Object:
-    """Return the parameters of a request for permission for a version 2 client."""
-    bare, carried = take_carried(params, OF_V2)
+    """Return the parameters of a permission request for a version 2 client."""
+    bare, carried = split_carried(params, OF_V2)
     call = call_to_v2(as_object(bare.get("toolCall")))
     title = str(call.get("title") or known_title or UNTITLED)
     options = objects_in(bare.get("options")) + objects_in(carried.get("options"))
-    made = {**without(bare, "toolCall", "options"), "title": title, "subject": {"type": "tool_call", "toolCall": call}}
-    made = {**made, **without(carried, "options"), "options": options}
-    return made if call.get("title") or carried else carry(made, OF_V1, {"isUntitled": True})
+    translated = {
+        **without(bare, "toolCall", "options"),
+        "title": title,
+        "subject": {"type": "tool_call", "toolCall": call},
+    }
+    translated = {**translated, **without(carried, "options"), "options": options}
+    return translated if call.get("title") or carried else carry(translated, OF_V1, {"isUntitled": True})
 
 
 def permission_to_v1(params: Object, calls: ToolCallsForV1, make_id: Callable[[], str]) -> Object:
-    """Return the parameters of a request for permission for a version 1 client, which knows tool calls alone.
+    """Return the parameters of a permission request for a version 1 client, which only knows tool calls.
 
-    An option of a kind that version 1 does not have is left out: a policy could take it for what it is not.
+    An option of a kind unknown to version 1 is left out, because a policy could mistake it for another kind.
     """
-    params, of_v1 = take_carried(params, OF_V1)
+    params, of_v1 = split_carried(params, OF_V1)
     subject = as_object(params.get("subject"))
     carried: Object = {}
     if subject.get("type") == "tool_call":
@@ -56,14 +60,14 @@ def permission_to_v1(params: Object, calls: ToolCallsForV1, make_id: Callable[[]
     known = [each for each in options if each.get("kind") in _OPTION_KINDS]
     if len(known) < len(options):
         carried["options"] = [each for each in options if each not in known]
-    made = without(params, "title", "description", "subject")
-    return carry({**made, "toolCall": call, "options": known}, OF_V2, carried)
+    translated = without(params, "title", "description", "subject")
+    return carry({**translated, "toolCall": call, "options": known}, OF_V2, carried)
 
 
 def _call_of(subject: Object, params: Object, make_id: Callable[[], str]) -> Object:
-    """Return a tool call that shows a subject which is none."""
-    title, words = str(params.get("title")), params.get("description")
-    content = [{"type": "content", "content": {"type": "text", "text": str(words)}}] if words else []
+    """Return a tool call that shows a subject of another type."""
+    title, description = str(params.get("title")), params.get("description")
+    content = [{"type": "content", "content": {"type": "text", "text": str(description)}}] if description else []
     if subject.get("type") != "command":
         return {"toolCallId": make_id(), "title": title, "kind": "other", "status": "pending", "content": content}
     command = {"command": subject.get("command"), "cwd": subject.get("cwd")}
@@ -76,7 +80,7 @@ def _call_of(subject: Object, params: Object, make_id: Callable[[], str]) -> Obj
 
 
 def outcome_to_v1(result: Object) -> Object:
-    """Return the answer of a version 2 client: an outcome that is not known is no approval."""
+    """Return the answer of a version 2 client. An unknown outcome does not count as approval."""
     outcome = as_object(result.get("outcome"))
     if outcome.get("outcome") in ("selected", "cancelled"):
         return result
@@ -84,23 +88,23 @@ def outcome_to_v1(result: Object) -> Object:
 
 
 def elicitation_to_v2(params: Object) -> Object:
-    """Return the parameters of an elicitation for a version 2 client, where a schema names its type and properties."""
+    """Return the parameters of an elicitation for a version 2 client, whose schema needs a type and properties."""
     schema = params.get("requestedSchema")
     if not isinstance(schema, dict):
         return params
-    given = as_object(schema)
-    properties = {name: restore(as_object(each), OF_V2) for name, each in as_object(given.get("properties")).items()}
-    return {**params, "requestedSchema": {**given, "type": "object", "properties": properties}}
+    form = as_object(schema)
+    properties = {name: restore(as_object(each), OF_V2) for name, each in as_object(form.get("properties")).items()}
+    return {**params, "requestedSchema": {**form, "type": "object", "properties": properties}}
 
 
 def elicitation_to_v1(params: Object) -> Object:
-    """Return the parameters of an elicitation for a version 1 client, which knows four formats of strings."""
+    """Return the parameters of an elicitation for a version 1 client, which knows four string formats."""
     schema = params.get("requestedSchema")
     if not isinstance(schema, dict):
         return params
-    given = as_object(schema)
-    properties = {name: _property_to_v1(as_object(each)) for name, each in as_object(given.get("properties")).items()}
-    return {**params, "requestedSchema": {**given, "properties": properties}}
+    form = as_object(schema)
+    properties = {name: _property_to_v1(as_object(each)) for name, each in as_object(form.get("properties")).items()}
+    return {**params, "requestedSchema": {**form, "properties": properties}}
 
 
 def _property_to_v1(schema: Object) -> Object:

@@ -1,6 +1,6 @@
-"""A recorded conversation of version 2, as version 1 has it, for readers that know version 1 alone.
+"""A recorded version 2 conversation as version 1, for readers that only know version 1.
 
-Both sides of a recording speak the same version. Two translators in a row give the messages in the middle:
+Both sides of a recording speak the same version. Two translators in a row produce the messages in the middle:
 
     client, version 2  ─  TranslatorForV2Client  ─  version 1  ─  TranslatorForV1Client  ─  agent, version 2
 """
@@ -11,20 +11,20 @@ from dragoman.protocol.translate.for_v2_client import TranslatorForV2Client
 
 
 class RecordedTranslation:
-    """Translates the messages of a recording, each of which is given in the order in which it passed."""
+    """Translates the messages of a recording. Pass them in the recorded order."""
 
     def __init__(self) -> None:
         self._near = TranslatorForV2Client()
         self._far = TranslatorForV1Client()
 
     def sent(self, message: Object) -> list[Object]:
-        """Return what the client sent, in place of a message of it."""
+        """Return the client's version 1 messages in place of one of its messages."""
         return self._forward(self._near.from_client(message).to_agent)
 
     def received(self, message: Object) -> tuple[list[Object], list[Object]]:
-        """Return what the client received and what it sent, in place of a message of the agent.
+        """Return the messages that the client received and sent, in place of one message from the agent.
 
-        A prompt of version 2 can wait for the end of a turn: version 1 sends it then.
+        A version 2 prompt may have to wait for the end of a turn. In version 1 it is sent then.
         """
         received = self._far.from_agent(message).to_client
         sent: list[Object] = []

@@ -1,8 +1,8 @@
-"""One session of a version 2 agent, told to a version 1 client: upserts as chunks and updates, states as answers.
+"""One session of a version 2 agent for a version 1 client: upserts become chunks and updates, states become responses.
 
-A message of version 2 can be replaced or cleared; chunks of version 1 only append. The digest of the text that was
-told shows whether a whole message goes on where the chunks ended, so that only the rest is told. Where it does not, the
-message is declared void (`dragoman.protocol.notice`) and told anew under an id of its own.
+A version 2 message can be replaced or cleared, but version 1 chunks only append. The digest of the sent text shows
+whether a whole message continues the chunks sent so far. If so, only the rest is sent. If not, the message is declared
+void (`dragoman.protocol.void_message`) and sent again under its own id.
 """
 
 import hashlib
@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.protocol.notice import VOID
 from dragoman.protocol.translate.content import block_to_v1, blocks_to_v1, plain_text
 from dragoman.protocol.translate.envelope import (
     OF_V1,
@@ -20,7 +19,7 @@ from dragoman.protocol.translate.envelope import (
     as_object,
     carry,
     objects_in,
-    take_carried,
+    split_carried,
     update,
     without,
 )
@@ -30,12 +29,16 @@ from dragoman.protocol.translate.session_for_v2 import CHUNKS
 from dragoman.protocol.translate.setup import state_to_v1
 from dragoman.protocol.translate.tool_call import ToolCallsForV1
 from dragoman.protocol.translate.turn import TurnForV1Client, V2TurnState
+from dragoman.protocol.void_message import VOID
+
+_MAX_MESSAGES = 1_000
+"""Maximum number of messages per session that can still be replaced or continued. The oldest are dropped first."""
 
 _CHUNK_OF = {message: chunk for chunk, message in CHUNKS.items()}
 
 
-class ClientTakes(msgspec.Struct, frozen=True):
-    """The updates that a version 1 client takes by its capabilities."""
+class SupportedUpdates(msgspec.Struct, frozen=True):
+    """The updates that a version 1 client supports, by its capabilities."""
 
     notices: bool = False
     compaction: bool = False
@@ -44,11 +47,11 @@ class ClientTakes(msgspec.Struct, frozen=True):
     booleans: bool = False
 
 
-def read_capabilities(capabilities: Object) -> ClientTakes:
-    """Return the updates that a client of these capabilities takes."""
+def read_capabilities(capabilities: Object) -> SupportedUpdates:
+    """Return the updates that a client with these capabilities supports."""
     session = as_object(capabilities.get("session"))
     options = as_object(session.get("configOptions"))
-    return ClientTakes(
+    return SupportedUpdates(
         notices=isinstance(session.get("notices"), dict),
         compaction=isinstance(session.get("compaction"), dict),
         subagents=isinstance(capabilities.get("subagents"), dict),
@@ -57,10 +60,10 @@ def read_capabilities(capabilities: Object) -> ClientTakes:
     )
 
 
-class _ToldMessage(msgspec.Struct):
-    """A message as a version 1 client was told it: its id there, and the length and digest of its content."""
+class _SentMessage(msgspec.Struct):
+    """A message as sent to the version 1 client: its id there, and the length and digest of its content."""
 
-    told_id: str
+    sent_id: str
     length: int = 0
     digest: Any = msgspec.field(default_factory=lambda: hashlib.blake2b(digest_size=16))
     replacements: int = 0
@@ -69,15 +72,15 @@ class _ToldMessage(msgspec.Struct):
 class SessionForV1Client:
     """The state of one session: its prompts, options, plans, tool calls and messages."""
 
-    def __init__(self, session_id: str, takes: ClientTakes) -> None:
+    def __init__(self, session_id: str, supported: SupportedUpdates) -> None:
         self.turn = TurnForV1Client()
-        self.offers = OffersForV1(takes_booleans=takes.booleans)
+        self.offers = OffersForV1(supports_booleans=supported.booleans)
         self.calls = ToolCallsForV1()
         self.is_replaying = False
         self._session_id = session_id
-        self._takes = takes
-        self._plans = PlansForV1(takes_plans=takes.plans)
-        self._messages: dict[tuple[str, str], _ToldMessage] = {}
+        self._supported = supported
+        self._plans = PlansForV1(supports_plans=supported.plans)
+        self._messages: dict[tuple[str, str], _SentMessage] = {}
         """By the kind of their chunks, and their id."""
         self._handlers: dict[str, Callable[[Object], list[Object]]] = {
             **dict.fromkeys(CHUNKS, self._chunk_to_v1),
@@ -93,207 +96,226 @@ class SessionForV1Client:
         }
 
     def begin_replay(self) -> None:
-        """Forget what the client was told: it is told everything again."""
+        """Forget all sent messages, because everything is sent to the client again."""
         self.is_replaying = True
         self.calls = ToolCallsForV1()
-        self._plans = PlansForV1(takes_plans=self._takes.plans)
+        self._plans = PlansForV1(supports_plans=self._supported.plans)
         self._messages.clear()
 
-    def take_update(self, given: Object) -> list[Object]:
+    def translate_update(self, change: Object) -> list[Object]:
         """Return the messages for the client in place of an update."""
-        if given.get("sessionUpdate") == "state_update":
-            return self._take_state(given)
-        return [update(self._session_id, each) for each in self._to_v1(given)]
+        if change.get("sessionUpdate") == "state_update":
+            return self._translate_state(change)
+        return [update(self._session_id, each) for each in self._to_v1(change)]
 
-    def note_plain(self, chunks: Iterable[tuple[str, str, str]]) -> bool:
-        """Note chunks of plain text, each its kind, message and text, that the client is told as they are.
+    def record_plain_text(self, chunks: Iterable[tuple[str, str, str]]) -> bool:
+        """Record plain text chunks (kind, message and text) that are passed to the client unchanged.
 
-        False, and nothing is noted, where one of them has to be told otherwise.
+        Return False and record nothing if one of them must be translated.
         """
         texts: dict[tuple[str, str], list[str]] = {}
         for kind, message_id, text in chunks:
             texts.setdefault((kind, message_id), []).append(text)
-        noted = [(self._told(*key), key[1], each) for key, each in texts.items()]
-        if any(told.told_id != message_id for told, message_id, _ in noted):
+        noted = [(self._sent_message(*key), key[1], each) for key, each in texts.items()]
+        if any(sent.sent_id != message_id for sent, message_id, _ in noted):
             return False
-        for told, _, each in noted:
-            _note(told, "".join(each).encode(errors="surrogatepass"))
+        for sent, _, each in noted:
+            _extend(sent, "".join(each).encode(errors="surrogatepass"))
         return True
 
-    def _to_v1(self, given: Object) -> list[Object]:
-        return self._handlers.get(str(given.get("sessionUpdate")), self._other_to_v1)(given)
+    def _to_v1(self, change: Object) -> list[Object]:
+        return self._handlers.get(str(change.get("sessionUpdate")), self._other_to_v1)(change)
 
-    def _call_to_v1(self, given: Object) -> list[Object]:
-        return [self.calls.upsert(without(given, "sessionUpdate"))]
+    def _call_to_v1(self, change: Object) -> list[Object]:
+        return [self.calls.upsert(without(change, "sessionUpdate"))]
 
-    def _call_content_to_v1(self, given: Object) -> list[Object]:
-        return [self.calls.append(given)]
+    def _call_content_to_v1(self, change: Object) -> list[Object]:
+        return self.calls.append(change)
 
-    def _terminal_to_v1(self, given: Object) -> list[Object]:
-        return [_carrier(given), *self.calls.update_terminal(given)]
+    def _terminal_to_v1(self, change: Object) -> list[Object]:
+        return [_carrier(change), *self.calls.update_terminal(change)]
 
-    def _output_to_v1(self, given: Object) -> list[Object]:
-        return [_carrier(given), *self.calls.append_output(given)]
+    def _output_to_v1(self, change: Object) -> list[Object]:
+        return [_carrier(change), *self.calls.append_output(change)]
 
-    def _plan_to_v1(self, given: Object) -> list[Object]:
-        return [self._plans.update(given)]
+    def _plan_to_v1(self, change: Object) -> list[Object]:
+        return [self._plans.update(change)]
 
-    def _removed_plan_to_v1(self, given: Object) -> list[Object]:
-        return [self._plans.remove(given)]
+    def _removed_plan_to_v1(self, change: Object) -> list[Object]:
+        return [self._plans.remove(change)]
 
-    def _commands_to_v1(self, given: Object) -> list[Object]:
-        told = commands_to_v1(given.get("availableCommands"))
-        return [{**without(given, "availableCommands"), **told, **_merged_meta(given, told)}]
+    def _commands_to_v1(self, change: Object) -> list[Object]:
+        sent = commands_to_v1(change.get("availableCommands"))
+        return [{**without(change, "availableCommands"), **sent, **_merged_meta(change, sent)}]
 
-    def _options_to_v1(self, given: Object) -> list[Object]:
-        before = self.offers.told()
-        told, mode_id = self.offers.take_options(given.get("configOptions"))
-        rest = without(given, "configOptions")
+    def _options_to_v1(self, change: Object) -> list[Object]:
+        before = self.offers.option_members()
+        sent, mode_id = self.offers.set_options(change.get("configOptions"))
+        rest = without(change, "configOptions")
         mode = {"sessionUpdate": "current_mode_update", "currentModeId": mode_id}
-        if not told or (mode_id is not None and told == before):
-            return [{**mode, **_merged_meta(given, {})}] if mode_id is not None else []
-        options = {**rest, **told, **_merged_meta(given, told)}
+        if not sent or (mode_id is not None and sent == before):
+            return [{**mode, **_merged_meta(change, {})}] if mode_id is not None else []
+        options = {**rest, **sent, **_merged_meta(change, sent)}
         return [options] if mode_id is None else [carry(mode, OF_V2, {"isInOptions": True}), options]
 
-    def _other_to_v1(self, given: Object) -> list[Object]:
-        kind = given.get("sessionUpdate")
+    def _other_to_v1(self, change: Object) -> list[Object]:
+        kind = change.get("sessionUpdate")
         if kind in ("session_info_update", "usage_update"):
-            bare, carried = take_carried(given, OF_V1)
+            bare, carried = split_carried(change, OF_V1)
             return [as_object(carried["update"])] if "update" in carried else [bare]
-        made = dict(given)
+        translated = dict(change)
         for name in ("content", "summary"):
-            if isinstance(made.get(name), list):
-                made[name] = blocks_to_v1(made[name])
-            elif isinstance(made.get(name), dict):
-                made[name] = block_to_v1(as_object(made[name]))
-        if "state" in made:
-            made["state"] = state_to_v1(made["state"])
-        is_taken = {
-            "notice": self._takes.notices,
-            "compaction_update": self._takes.compaction,
-            "compaction_summary_chunk": self._takes.compaction,
-            "subagent_update": self._takes.subagents,
-            "session_message": self._takes.subagents,
-            "session_message_chunk": self._takes.subagents,
+            if isinstance(translated.get(name), list):
+                translated[name] = blocks_to_v1(translated[name])
+            elif isinstance(translated.get(name), dict):
+                translated[name] = block_to_v1(as_object(translated[name]))
+        if "state" in translated:
+            translated["state"] = state_to_v1(translated["state"])
+        is_supported = {
+            "notice": self._supported.notices,
+            "compaction_update": self._supported.compaction,
+            "compaction_summary_chunk": self._supported.compaction,
+            "subagent_update": self._supported.subagents,
+            "session_message": self._supported.subagents,
+            "session_message_chunk": self._supported.subagents,
         }.get(str(kind))
-        if is_taken is None:
-            return [_carrier(given)]
-        return [made] if is_taken else [_thought(given)]
+        if is_supported is None:
+            return [_carrier(change)]
+        return [translated] if is_supported else [_thought(change)]
 
-    def _take_state(self, state: Object) -> list[Object]:
-        """Return the answers that a state gives; else its carrier, unless the course of the requests says it already.
+    def _translate_state(self, state: Object) -> list[Object]:
+        """Return the responses that a state completes, or an update that carries it if no request shows it.
 
-        Work that the agent began by itself, and work in the background, are such states.
+        This applies to work that the agent started itself, and to work in the background.
         """
         is_repeated = self.turn.state is V2TurnState.IDLE and state.get("state") == "idle"
-        is_said = self.turn.has_prompts or self.turn.is_of_prompt or is_repeated
-        answers = self.turn.take_state(state)
-        is_owed = self.turn.owes_last_end and state.get("state") == "idle"
-        if answers or is_owed or (is_said and state.keys() <= {"sessionUpdate", "state"}):
+        is_known = self.turn.has_prompts or self.turn.was_prompted or is_repeated
+        unseen = self.calls.show_unseen() if state.get("state") == "idle" else []
+        rest = [update(self._session_id, each) for each in unseen]
+        return [*rest, *self._translate_known_state(state, is_known=is_known)]
+
+    def _translate_known_state(self, state: Object, *, is_known: bool) -> list[Object]:
+        answers = self.turn.apply_state(state)
+        is_pending = self.turn.has_pending_end and state.get("state") == "idle"
+        if answers or is_pending or (is_known and state.keys() <= {"sessionUpdate", "state"}):
             return answers
         return [update(self._session_id, _carrier(state))]
 
-    def _chunk_to_v1(self, given: Object) -> list[Object]:
-        message_id = str(given.get("messageId"))
-        if self._is_echo(given, [given.get("content")]):
+    def _chunk_to_v1(self, change: Object) -> list[Object]:
+        message_id = str(change.get("messageId"))
+        if self._is_echo(change, [change.get("content")]):
             return []
-        told = self._told(given["sessionUpdate"], message_id)
-        block = as_object(given.get("content"))
-        _note(told, _canonical([block]))
-        made = {**given, "messageId": told.told_id, "content": block_to_v1(block)}
-        return [carry(made, OF_V2, {} if told.told_id == message_id else {"messageId": message_id})]
+        sent = self._sent_message(change["sessionUpdate"], message_id)
+        block = as_object(change.get("content"))
+        _extend(sent, _canonical([block]))
+        translated = {**change, "messageId": sent.sent_id, "content": block_to_v1(block)}
+        return [carry(translated, OF_V2, {} if sent.sent_id == message_id else {"messageId": message_id})]
 
-    def _message_to_v1(self, given: Object) -> list[Object]:
-        message_id = str(given.get("messageId"))
-        if self._is_echo(given, given.get("content")):
+    def _message_to_v1(self, change: Object) -> list[Object]:
+        """Return the chunks that bring a version 1 client to the state of a version 2 message.
+
+        A message replaces its earlier content, chunks only append. If the new content does not continue the
+        sent content, a note voids the sent message, and the message is sent again under a new id.
+        """
+        message_id = str(change.get("messageId"))
+        if self._is_echo(change, change.get("content")):
             return []
-        kind = _CHUNK_OF[given["sessionUpdate"]]
-        meta = {"_meta": given["_meta"]} if given.get("_meta") else {}
-        if "content" not in given:
+        kind = _CHUNK_OF[change["sessionUpdate"]]
+        meta = {"_meta": change["_meta"]} if change.get("_meta") else {}
+        if "content" not in change:
             if not meta:
-                return [_carrier(given)]
-            told_id = self._told(kind, message_id).told_id
-            silent = {"sessionUpdate": kind, "messageId": told_id, "content": {"type": "text", "text": ""}, **meta}
-            return [carry(silent, OF_V2, {"update": given})]
-        blocks = objects_in(given["content"])
-        told = self._told(kind, message_id)
-        if not blocks and not told.length:
-            return [_carrier(given)]
-        rest = _rest_of(told, blocks)
+                return [_carrier(change)]
+            sent_id = self._sent_message(kind, message_id).sent_id
+            silent = {"sessionUpdate": kind, "messageId": sent_id, "content": {"type": "text", "text": ""}, **meta}
+            return [carry(silent, OF_V2, {"update": change})]
+        blocks = objects_in(change["content"])
+        sent = self._sent_message(kind, message_id)
+        if not blocks and not sent.length:
+            return [_carrier(change)]
+        rest = _rest_of(sent, blocks)
         voids: list[Object] = []
         if rest is None:
-            voids = [self._void(kind, message_id, told)]
+            voids = [self._void(kind, message_id, sent)]
             rest = blocks
-        _note(told, _canonical(rest))
+        _extend(sent, _canonical(rest))
         chunks = [
-            {"sessionUpdate": kind, "messageId": told.told_id, "content": block_to_v1(each), **meta} for each in rest
+            {"sessionUpdate": kind, "messageId": sent.sent_id, "content": block_to_v1(each), **meta} for each in rest
         ]
-        renamed = {} if told.told_id == message_id else {"messageId": message_id}
+        renamed = {} if sent.sent_id == message_id else {"messageId": message_id}
         return [*voids, *(carry(each, OF_V2, renamed) for each in chunks)]
 
-    def _told(self, kind: str, message_id: str) -> _ToldMessage:
-        return self._messages.setdefault((kind, message_id), _ToldMessage(message_id))
+    def _sent_message(self, kind: str, message_id: str) -> _SentMessage:
+        key = (kind, message_id)
+        sent = self._messages.get(key)
+        if sent is None:
+            sent = self._messages[key] = _SentMessage(message_id)
+            if len(self._messages) > _MAX_MESSAGES:
+                del self._messages[next(iter(self._messages))]
+        return sent
 
-    def _void(self, kind: str, message_id: str, told: _ToldMessage) -> Object:
-        """Declare the message void as it was told, and begin to tell it under another id."""
-        made = {
+    def _void(self, kind: str, message_id: str, sent: _SentMessage) -> Object:
+        """Declare the sent message void, and continue it under another id."""
+        translated = {
             "sessionUpdate": kind,
-            "messageId": told.told_id,
+            "messageId": sent.sent_id,
             "content": {"type": "text", "text": ""},
             "_meta": {VOID: True},
         }
-        old_id = told.told_id
-        told.replacements += 1
-        told.told_id, told.length = f"{message_id}#{told.replacements}", 0
-        told.digest = hashlib.blake2b(digest_size=16)
-        return carry(made, OF_V2, {} if old_id == message_id else {"messageId": message_id})
+        old_id = sent.sent_id
+        sent.replacements += 1
+        sent.sent_id, sent.length = f"{message_id}#{sent.replacements}", 0
+        sent.digest = hashlib.blake2b(digest_size=16)
+        return carry(translated, OF_V2, {} if old_id == message_id else {"messageId": message_id})
 
-    def _is_echo(self, given: Object, blocks: Any) -> bool:
-        if not str(given.get("sessionUpdate")).startswith("user_message") or self.is_replaying:
+    def _is_echo(self, change: Object, blocks: Any) -> bool:
+        if not str(change.get("sessionUpdate")).startswith("user_message") or self.is_replaying:
             return False
-        return self.turn.is_echo(str(given.get("messageId")), blocks)
+        return self.turn.is_echo(str(change.get("messageId")), blocks)
 
 
-def _carrier(given: Object) -> Object:
-    """Return an update of version 1 that says nothing but carries one of version 2."""
-    return carry({"sessionUpdate": "session_info_update"}, OF_V2, {"update": given})
+def _carrier(change: Object) -> Object:
+    """Return an empty version 1 update that carries a version 2 update."""
+    return carry({"sessionUpdate": "session_info_update"}, OF_V2, {"update": change})
 
 
-def _thought(given: Object) -> Object:
-    """Return the words of an update that the client does not take: a thought, which no client takes for the answer."""
-    made = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": f"{words_of(given)}\n\n"}}
-    return carry(made, OF_V2, {"update": given})
+def _thought(change: Object) -> Object:
+    """Return the text of an unsupported update as a thought, which clients do not show as the answer."""
+    translated = {
+        "sessionUpdate": "agent_thought_chunk",
+        "content": {"type": "text", "text": f"{fallback_text(change)}\n\n"},
+    }
+    return carry(translated, OF_V2, {"update": change})
 
 
-def words_of(given: Object) -> str:
-    """Return the words in place of an update, of either version, that a client does not take."""
-    kind = str(given.get("sessionUpdate"))
+def fallback_text(change: Object) -> str:
+    """Return the text that replaces an unsupported update of either version."""
+    kind = str(change.get("sessionUpdate"))
     match kind:
         case "notice":
-            return "\n".join(str(given[name]) for name in ("title", "description") if given.get(name))
+            return "\n".join(str(change[name]) for name in ("title", "description") if change.get(name))
         case "compaction_update":
-            words = f"Summing up the conversation: {given.get('status')}"
-            return f"{words} ({given['error']})" if given.get("error") else words
+            text = f"Summarizing the conversation: {change.get('status')}"
+            return f"{text} ({change['error']})" if change.get("error") else text
         case "subagent_update":
-            title = given.get("title") or given.get("sessionId")
-            return f"Subagent {title}: {as_object(given.get('state')).get('state', 'there')}"
+            title = change.get("title") or change.get("sessionId")
+            return f"Subagent {title}: {as_object(change.get('state')).get('state', 'there')}"
         case _:
             blocks = (
-                [as_object(given.get("content"))]
-                if isinstance(given.get("content"), dict)
-                else objects_in(given.get("content"))
+                [as_object(change.get("content"))]
+                if isinstance(change.get("content"), dict)
+                else objects_in(change.get("content"))
             )
             texts = [str(each["text"]) for each in blocks if "text" in each]
             return "".join(texts) or f"The agent sent an update of type {kind}"
 
 
-def _merged_meta(given: Object, told: Object) -> Object:
-    meta = {**as_object(given.get("_meta")), **as_object(told.get("_meta"))}
+def _merged_meta(received: Object, sent: Object) -> Object:
+    meta = {**as_object(received.get("_meta")), **as_object(sent.get("_meta"))}
     return {"_meta": meta} if meta else {}
 
 
 def _canonical(blocks: list[Object]) -> bytes:
-    """Return the content as bytes that are the same however its text was cut into blocks."""
+    """Return content as bytes that do not depend on how its text is split into blocks."""
     return b"".join(_bytes_of(each) for each in blocks)
 
 
@@ -304,18 +326,18 @@ def _bytes_of(block: Object) -> bytes:
     return b"\0%b\0" % msgspec.json.encode(block, order="sorted")
 
 
-def _note(told: _ToldMessage, data: bytes) -> None:
-    told.length += len(data)
-    told.digest.update(data)
+def _extend(sent: _SentMessage, data: bytes) -> None:
+    sent.length += len(data)
+    sent.digest.update(data)
 
 
-def _rest_of(told: _ToldMessage, blocks: list[Object]) -> list[Object] | None:
-    """Return the blocks that were not told; None where the content does not begin with what was."""
+def _rest_of(sent: _SentMessage, blocks: list[Object]) -> list[Object] | None:
+    """Return the blocks that were not sent yet, or None if the content does not start with the sent part."""
     data = _canonical(blocks)
-    begin = hashlib.blake2b(data[: told.length], digest_size=16)
-    if len(data) < told.length or begin.digest() != told.digest.digest():
+    begin = hashlib.blake2b(data[: sent.length], digest_size=16)
+    if len(data) < sent.length or begin.digest() != sent.digest.digest():
         return None
-    left = told.length
+    left = sent.length
     rest: list[Object] = []
     for block in blocks:
         size = len(_bytes_of(block))

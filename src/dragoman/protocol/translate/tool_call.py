@@ -1,10 +1,15 @@
-"""Tool calls: a `tool_call` and updates of it in version 1, upserts and chunks of content in version 2.
+"""Tool calls: a `tool_call` and its updates in version 1, upserts and chunks of content in version 2.
 
-To version 2 all is said field by field. To version 1 state is needed: which calls were announced, and the content so
-far, because a chunk appends there and version 1 can only replace. A terminal of version 2 belongs to the agent and a
-version 1 client has none to show, so that its output is shown as text: the last part of it, and not at each chunk, but
-when an eighth of that part is new, when the command ends, and with each update of the call. See `terminal` for the
-commands of a version 1 agent.
+For version 2, each field is translated separately. For version 1, state is needed: which calls were announced, and
+their content so far, because a chunk appends in version 2 and version 1 can only replace.
+
+**Content.** The content is not sent again for each chunk. It is sent when an eighth of it is new, with each update of
+the call, and at the end of the turn.
+
+**Terminals.** A version 2 terminal belongs to the agent, and a version 1 client cannot show it. Its output is shown as
+text: the last part of it, when an eighth of that part is new, when the command ends, and with each update of the call.
+The content and terminals of calls that ended long ago are dropped. For the commands of a version 1 agent see
+`terminal`.
 """
 
 import base64
@@ -24,34 +29,39 @@ from dragoman.protocol.translate.envelope import (
     carry,
     objects_in,
     restore,
-    take_carried,
+    split_carried,
     without,
 )
 from dragoman.protocol.translate.terminal import terminal_of
 from dragoman.text.fence import fenced
 
 MAX_SHOWN_BYTES = 32 * 1024
-"""The part of a terminal's output that a version 1 client is shown."""
+"""Maximum number of bytes of a terminal's output that a version 1 client is shown."""
 SHOWN_AGAIN_BYTES = MAX_SHOWN_BYTES // 8
+MIN_SHOWN_BYTES = 256
+"""Less new content than this is not worth sending everything again."""
+MAX_ENDED_CALLS = 64
+"""Number of ended calls whose content is kept, because an agent may still add to it."""
 
 KINDS = frozenset({"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"})
 STATUSES = {"paused": "in_progress", "cancelled": "failed"}
-"""Statuses of version 2 alone, with the nearest of version 1."""
+"""Statuses that only version 2 has, with the nearest version 1 status."""
+_ENDS = frozenset({"completed", "failed", "cancelled"})
 _SHARED_STATUSES = frozenset({"pending", "in_progress", "completed", "failed"})
 _CLEARED: Object = {"kind": "other", "status": "pending", "content": [], "locations": [], "title": ""}
-"""The values of version 1 that say what null says in version 2."""
+"""The version 1 values that correspond to null in version 2."""
 
 
 def call_to_v2(call: Object) -> Object:
-    """Return a tool call, or an update of one, as version 2 has it; null leaves a field as it is in version 1."""
-    made = restore({name: each for name, each in call.items() if each is not None}, OF_V2)
-    if isinstance(made.get("content"), list):
-        made["content"] = content_to_v2(made["content"])
-    return made
+    """Return a tool call or its update as in version 2. In version 1, null leaves a field unchanged."""
+    translated = restore({name: each for name, each in call.items() if each is not None}, OF_V2)
+    if isinstance(translated.get("content"), list):
+        translated["content"] = content_to_v2(translated["content"])
+    return translated
 
 
 def content_to_v2(content: Json) -> list[Object]:
-    """Return the content of a tool call of version 1 as that of version 2."""
+    """Return the content of a version 1 tool call as version 2 content."""
     return [_item_to_v2(each) for each in objects_in(content) if not is_part(each)]
 
 
@@ -75,7 +85,7 @@ class _TerminalText(msgspec.Struct):
     tail: bytes = b""
     is_cut: bool = False
     unseen_bytes: int = 0
-    exit_words: str = ""
+    exit_text: str = ""
 
     def append(self, data: bytes) -> None:
         self.tail += data
@@ -83,61 +93,100 @@ class _TerminalText(msgspec.Struct):
         if len(self.tail) > MAX_SHOWN_BYTES:
             self.tail, self.is_cut = self.tail[-MAX_SHOWN_BYTES:], True
 
-    def words(self) -> str:
+    def as_text(self) -> str:
         head = f"$ {self.command}\n" if self.command else ""
         cut = "…\n" if self.is_cut else ""
-        return fenced(head + cut + self.tail.decode(errors="replace")) + self.exit_words
+        return fenced(head + cut + self.tail.decode(errors="replace")) + self.exit_text
 
 
 class _KnownCall(msgspec.Struct):
-    """A tool call that a version 1 client knows of: its content as version 2 has it."""
+    """A tool call that a version 1 client knows, with its version 2 content."""
 
     content: list[Object]
-    is_announced: bool = False
+    size: int = 0
+    """The size in bytes of its content chunks."""
+    unseen_bytes: int = 0
+
+    @property
+    def terminals(self) -> set[str]:
+        """The ids of terminals in the content."""
+        return {str(item.get("terminalId")) for item in self.content if item.get("type") == "terminal"}
 
 
 class ToolCallsForV1:
-    """The tool calls and terminals of one session, told to a version 1 client."""
+    """The tool calls and terminals of one session for a version 1 client."""
 
     def __init__(self) -> None:
+        self._announced: set[str] = set()
         self._calls: dict[str, _KnownCall] = {}
+        """The running calls, and the calls that ended last."""
+        self._ended: dict[str, None] = {}
+        self._unseen: set[str] = set()
+        """Calls with content that was not sent to the client yet."""
+        self._holders: dict[str, dict[str, None]] = {}
+        """The calls that show each terminal."""
         self._terminals: dict[str, _TerminalText] = {}
 
     def upsert(self, call: Object) -> Object:
-        """Return the session update for an upsert of version 2: the first of a call announces it."""
+        """Return the session update for a version 2 upsert. The first one announces the call."""
         fields = self.fields(call)
-        known = self._call(call)
-        if known.is_announced:
+        call_id = str(call.get("toolCallId"))
+        if call_id in self._unseen and "content" not in fields:
+            fields = {**fields, "content": self._show_all(call_id)}
+        is_announced = call_id in self._announced
+        self._announced.add(call_id)
+        if call.get("status") in _ENDS:
+            self._record_end(call_id)
+        if is_announced:
             return {"sessionUpdate": "tool_call_update", **fields}
-        known.is_announced = True
         title = fields.get("title") or fields.get("name") or fields["toolCallId"]
-        made = {"sessionUpdate": "tool_call", **fields, "title": title}
-        return made if fields.get("title") else carry(made, OF_V2, {"title": call.get("title")})
+        translated = {"sessionUpdate": "tool_call", **fields, "title": title}
+        return translated if fields.get("title") else carry(translated, OF_V2, {"title": call.get("title")})
 
-    def append(self, chunk: Object) -> Object:
-        """Return the session update for a chunk of content."""
-        call = {"toolCallId": chunk.get("toolCallId")}
-        self._call(call).content.append(as_object(chunk.get("content")))
-        content = self._content_to_v1(self._call(call).content)
-        made = self.upsert(call)
-        return {**made, "content": content} | ({"_meta": chunk["_meta"]} if chunk.get("_meta") else {})
+    def append(self, chunk: Object) -> list[Object]:
+        """Return the session updates for a content chunk, often none."""
+        call_id = str(chunk.get("toolCallId"))
+        call = self._call(chunk)
+        item = as_object(chunk.get("content"))
+        call.content.append(item)
+        self._add_terminals(call_id, [item])
+        size = len(msgspec.json.encode(item))
+        is_first = not call.size
+        call.size += size
+        call.unseen_bytes += size
+        self._unseen.add(call_id)
+        is_little = call.unseen_bytes < max(MIN_SHOWN_BYTES, call.size // 8)
+        if is_little and not is_first and "_meta" not in chunk and call_id in self._announced:
+            return []
+        translated = self.upsert({"toolCallId": chunk.get("toolCallId")})
+        return [translated | ({"_meta": chunk["_meta"]} if chunk.get("_meta") else {})]
+
+    def show_unseen(self) -> list[Object]:
+        """Return session updates with the content that was not sent to the client yet."""
+        return [
+            {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": self._show_all(call_id)}
+            for call_id in sorted(self._unseen)
+        ]
 
     def fields(self, call: Object) -> Object:
-        """Return the fields of an upsert as those of an update of version 1, and remember its content."""
+        """Return the fields of an upsert as version 1 fields, and remember its content."""
         call = restore(call, OF_V1)
-        made: Object = {}
+        translated: Object = {}
         carried: Object = {}
         for name, value in without(call, "sessionUpdate").items():
-            told, kept = _field_to_v1(name, value)
-            made |= told
+            converted, kept = _field_to_v1(name, value)
+            translated |= converted
             carried |= kept
         if "content" in call:
-            self._call(call).content = objects_in(call["content"])
-            made["content"] = self._content_to_v1(self._call(call).content)
-        return carry(made, OF_V2, carried)
+            known, call_id = self._call(call), str(call.get("toolCallId"))
+            self._release_terminals(call_id)
+            known.content = objects_in(call["content"])
+            self._add_terminals(call_id, known.content)
+            translated["content"] = self._show_all(call_id)
+        return carry(translated, OF_V2, carried)
 
     def update_terminal(self, terminal: Object) -> list[Object]:
-        """Take an update of a terminal and return the session updates that show it."""
+        """Apply an update of a terminal. Return the session updates that show it."""
         shown = self._terminals.setdefault(str(terminal.get("terminalId")), _TerminalText())
         if "command" in terminal:
             shown.command = str(terminal["command"] or "")
@@ -145,11 +194,11 @@ class ToolCallsForV1:
             shown.tail, shown.is_cut = b"", False
             shown.append(_bytes_of(as_object(terminal["output"]).get("data")))
         if "exitStatus" in terminal:
-            shown.exit_words = _exit_words(as_object(terminal["exitStatus"]))
+            shown.exit_text = _exit_text(as_object(terminal["exitStatus"]))
         return self._show(str(terminal.get("terminalId")))
 
     def append_output(self, chunk: Object) -> list[Object]:
-        """Take a chunk of a terminal's output and return the session updates that show it, often none."""
+        """Append a chunk to a terminal's output. Return the session updates that show it, often none."""
         shown = self._terminals.setdefault(str(chunk.get("terminalId")), _TerminalText())
         shown.append(_bytes_of(chunk.get("data")))
         if shown.unseen_bytes < min(SHOWN_AGAIN_BYTES, max(256, len(shown.tail) // 8)):
@@ -157,25 +206,53 @@ class ToolCallsForV1:
         return self._show(str(chunk.get("terminalId")))
 
     def _show(self, terminal_id: str) -> list[Object]:
-        holders = [name for name, call in self._calls.items() if call.is_announced and _holds(call, terminal_id)]
         return [
-            {
-                "sessionUpdate": "tool_call_update",
-                "toolCallId": name,
-                "content": self._content_to_v1(self._calls[name].content),
-            }
-            for name in holders
+            {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": self._show_all(call_id)}
+            for call_id in self._holders.get(terminal_id, ())
+            if call_id in self._announced
         ]
 
     def _call(self, call: Object) -> _KnownCall:
         return self._calls.setdefault(str(call.get("toolCallId")), _KnownCall([]))
 
+    def _add_terminals(self, call_id: str, content: list[Object]) -> None:
+        for item in content:
+            if item.get("type") == "terminal":
+                self._holders.setdefault(str(item.get("terminalId")), {})[call_id] = None
+
+    def _release_terminals(self, call_id: str) -> None:
+        """Remove a call from the calls that show its terminals."""
+        for terminal_id in self._calls[call_id].terminals:
+            holders = self._holders.get(terminal_id, {})
+            holders.pop(call_id, None)
+            if not holders:
+                self._holders.pop(terminal_id, None)
+
+    def _record_end(self, call_id: str) -> None:
+        self._ended.pop(call_id, None)
+        self._ended[call_id] = None
+        while len(self._ended) > MAX_ENDED_CALLS:
+            oldest = next(iter(self._ended))
+            del self._ended[oldest]
+            if oldest in self._calls:
+                terminals = self._calls[oldest].terminals
+                self._release_terminals(oldest)
+                del self._calls[oldest]
+                for terminal_id in terminals - self._holders.keys():
+                    self._terminals.pop(terminal_id, None)
+
+    def _show_all(self, call_id: str) -> list[Object]:
+        self._unseen.discard(call_id)
+        call = self._calls[call_id]
+        call.unseen_bytes = 0
+        return self._content_to_v1(call.content)
+
     def _content_to_v1(self, content: list[Object]) -> list[Object]:
-        return [made for item in content for made in self._item_to_v1(item)]
+        return [translated for item in content for translated in self._item_to_v1(item)]
 
     def _item_to_v1(self, item: Object) -> list[Object]:
         kind = item.get("type")
-        bare, carried = take_carried(item, OF_V1)
+        bare, carried = split_carried(item, OF_V1)
         if "isOfClient" in carried:
             return [bare]
         if kind == "content":
@@ -185,14 +262,14 @@ class ToolCallsForV1:
         if kind == "terminal":
             shown = self._terminals.setdefault(str(item.get("terminalId")), _TerminalText())
             shown.unseen_bytes = 0
-            words = shown.words()
+            text = shown.as_text()
         else:
-            words = msgspec.json.encode(item).decode()
-        return [carry({"type": "content", "content": {"type": "text", "text": words}}, OF_V2, {"item": item})]
+            text = msgspec.json.encode(item).decode()
+        return [carry({"type": "content", "content": {"type": "text", "text": text}}, OF_V2, {"item": item})]
 
 
 def _field_to_v1(name: str, value: Json) -> tuple[Object, Object]:
-    """Return a field as version 1 has it, and what is carried beside it."""
+    """Return a version 1 field, and the value that must be carried with it."""
     if name in _CLEARED and value is None:
         return {name: _CLEARED[name]}, {name: None}
     if name in ("name", "rawInput", "rawOutput", "_meta") and value is None:
@@ -206,10 +283,6 @@ def _field_to_v1(name: str, value: Json) -> tuple[Object, Object]:
     return {name: value}, {}
 
 
-def _holds(call: _KnownCall, terminal_id: str) -> bool:
-    return any(item.get("type") == "terminal" and item.get("terminalId") == terminal_id for item in call.content)
-
-
 def _bytes_of(data: Any) -> bytes:
     try:
         return base64.b64decode(data, validate=True) if isinstance(data, str) else b""
@@ -217,7 +290,7 @@ def _bytes_of(data: Any) -> bytes:
         return b""
 
 
-def _exit_words(status: Object) -> str:
+def _exit_text(status: Object) -> str:
     if status.get("signal"):
         return f"\n(ended by {status['signal']})"
     return f"\n(exit code {status['exitCode']})" if status.get("exitCode") is not None else ""

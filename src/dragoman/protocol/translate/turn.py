@@ -1,11 +1,11 @@
-"""Turns: a request that lasts until its answer in version 1, a course of states in version 2.
+"""Turns: a request that lasts until its response in version 1, a sequence of states in version 2.
 
-`TurnForV2Client` tells the turns of a version 1 agent as states. It sends one prompt at a time to the agent, because a
-version 1 agent takes no second one; further prompts are held, as version 2 allows. A prompt is answered with the id of
-its message when the agent shows the first sign of work on it: an agent that refuses the prompt has inserted nothing,
-and its error is the answer.
+`TurnForV2Client` shows the turns of a version 1 agent as states. It sends one prompt at a time to the agent, because a
+version 1 agent does not accept a second one. Further prompts are held, as version 2 allows. A prompt is answered with
+its message id at the first sign that the agent works on it. An agent that refuses the prompt has not inserted it, and
+its error is the response.
 
-    state      event       next       told to the client
+    state      event       next       sent to the client
     IDLE       prompt      SENT       running
     SENT       work        RUNNING    {messageId}, user_message
     SENT       question    ASKING     {messageId}, user_message, requires_action
@@ -16,8 +16,8 @@ and its error is the answer.
     RUNNING    done        IDLE       idle with the stop reason, or with the error
     ASKING     done        IDLE       the same
 
-`TurnForV1Client` answers the prompts of a version 1 client when the states of a version 2 agent say that the work has
-ended. Only an idle that follows on running or requires_action ends anything: repeated ones are snapshots.
+`TurnForV1Client` answers the prompts of a version 1 client when a version 2 agent's states show that the work has
+ended. Only an idle after running or requires_action ends a turn. Repeated states are snapshots.
 
     state      event             next       answered
     IDLE       running           ACTIVE
@@ -27,35 +27,35 @@ ended. Only an idle that follows on running or requires_action ends anything: re
     ACTIVE     idle              IDLE       every prompt whose message is inserted
     IDLE       idle              IDLE
 
-`unknown` and states that are not known change nothing: the work may go on.
+The state `unknown` and unrecognised states change nothing, because the work may continue.
 """
 
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
 
+from dragoman.errors import ErrorCode
+from dragoman.protocol.prompt_echo import PromptEcho
 from dragoman.protocol.translate.content import blocks_to_v1
 from dragoman.protocol.translate.envelope import (
-    INTERNAL_ERROR,
     OF_V2,
-    REQUEST_CANCELLED,
     Json,
     Object,
-    as_list,
     as_object,
     carry,
     error,
     key_of,
     notification,
+    objects_in,
     request,
     result,
-    take_carried,
+    split_carried,
     update,
     without,
 )
 
 MAX_HELD_PROMPTS = 64
-"""Prompts that wait behind a turn; a client that sends more is told so."""
+"""Maximum number of prompts held during a turn. Further prompts are refused."""
 STOP_REASONS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"})
 
 
@@ -80,137 +80,172 @@ _V1_TURNS: dict[tuple[V1TurnState, str], V1TurnState] = {
 
 
 class TurnForV2Client:
-    """The turn of one session of a version 1 agent; each method returns the messages for the client, in order."""
+    """The turn of one session of a version 1 agent. Each method returns the messages for the client, in order."""
 
     def __init__(self, session_id: str, make_id: Callable[[], str]) -> None:
         self.state = V1TurnState.IDLE
         self._session_id = session_id
         self._make_id = make_id
         self._prompt: Object = {}
+        self._message_id = ""
+        self._is_own_echo = False
+        """Whether the agent's own chunks show the prompt to the client."""
+        self._echo = PromptEcho([])
         self._held: deque[Object] = deque()
         self._questions: set[bytes] = set()
 
     @property
     def prompt_id(self) -> Json:
-        """The id of the prompt that was sent to the agent last."""
+        """The id of the last prompt that was sent to the agent."""
         return self._prompt.get("id")
 
     def is_prompt(self, request_id: Json) -> bool:
-        """Whether a request is the prompt of the turn, sent to the agent."""
+        """Return whether a request is the current turn's prompt."""
         return self.state is not V1TurnState.IDLE and key_of(self.prompt_id) == key_of(request_id)
 
     def prompt(self, message: Object) -> tuple[list[Object], list[Object]]:
-        """Take a prompt; return the messages for the client and those for the agent."""
+        """Start or hold a prompt. Return the messages for the client and for the agent."""
         if self.state is V1TurnState.IDLE:
             self._prompt = message
+            self._echo = echo_of(as_object(message.get("params")).get("prompt"))
             self._step("prompt")
-            return [self._tell_state("running")], [_prompt_to_v1(message)]
+            return [self._state_update("running")], [_prompt_to_v1(message)]
         if len(self._held) >= MAX_HELD_PROMPTS:
-            words = f"Internal error: {MAX_HELD_PROMPTS} prompts wait already; send this one when a turn has ended"
-            return [error(message["id"], INTERNAL_ERROR, words)], []
+            problem = (
+                f"Internal error: {MAX_HELD_PROMPTS} prompts are already waiting; send this one when a turn has ended"
+            )
+            return [error(message["id"], ErrorCode.INTERNAL_ERROR, problem)], []
         self._held.append(message)
         return [], []
 
-    def work(self, echo: Object | None = None) -> list[Object]:
-        """See the agent at work on the prompt; `echo` is an update by which it may show the prompt itself."""
+    def work(self) -> list[Object]:
+        """Record a sign of work on the prompt."""
         if self.state is not V1TurnState.SENT:
             return []
         self._step("work")
-        return self._insert(echo if echo is not None and self._is_of_prompt(echo) else None)
+        return self._insert(None)
+
+    def user_chunk(self, chunk: Object, given_id: Json) -> tuple[list[Object], bool]:
+        """Handle a user message chunk from the agent, which may repeat the prompt.
+
+        `given_id` is the message id, if the agent sent one. Return the messages for the client, and whether to send the
+        chunk itself. It is not sent if we have already sent the prompt.
+        """
+        if self.state is V1TurnState.IDLE or not is_echo(self._echo, chunk.get("content"), given_id):
+            return self.work(), True
+        if self.state is V1TurnState.SENT:
+            self._step("work")
+            return self._insert(chunk), True
+        chunk["messageId"] = self._message_id
+        return [], self._is_own_echo
 
     def question(self, request_id: Json) -> list[Object]:
-        """See the agent ask the person something."""
-        told = self.work()
+        """Record a question from the agent to the user."""
+        messages = self.work()
         if self.state is V1TurnState.IDLE:
-            return told
+            return messages
         self._questions.add(key_of(request_id))
         if self.state is V1TurnState.ASKING:
-            return told
+            return messages
         self._step("question")
-        return [*told, self._tell_state("requires_action")]
+        return [*messages, self._state_update("requires_action")]
 
     def answered(self, request_id: Json) -> list[Object]:
-        """See a question answered or withdrawn; others may be open."""
+        """Record that a question was answered or withdrawn. Others may still be open."""
         self._questions.discard(key_of(request_id))
         if self._questions or self.state is not V1TurnState.ASKING:
             return []
         self._step("answered")
-        return [self._tell_state("running")]
+        return [self._state_update("running")]
 
     def done(self, response: Object) -> tuple[list[Object], list[Object]]:
-        """Take the agent's answer to the prompt; return the messages for the client and those for the agent."""
+        """Handle the agent's response to the prompt. Return the messages for the client and for the agent."""
         failure = as_object(response.get("error"))
-        is_cancelled = failure.get("code") == REQUEST_CANCELLED
+        is_cancelled = failure.get("code") == ErrorCode.REQUEST_CANCELLED
         was_refused = self.state is V1TurnState.SENT and bool(failure)
-        told: list[Object] = []
+        messages: list[Object] = []
         if was_refused:
-            told.append(
+            messages.append(
                 error(
                     self._prompt["id"],
-                    failure.get("code", INTERNAL_ERROR),
+                    failure.get("code", ErrorCode.INTERNAL_ERROR),
                     failure.get("message", ""),
                     failure.get("data"),
                 )
             )
         elif self.state is V1TurnState.SENT:
-            told += self._insert(None)
+            messages += self._insert(None)
         if failure:
             ended: Object = {"stopReason": "cancelled"} if is_cancelled else {"stopReason": "error", "error": failure}
             ended = {} if was_refused and not is_cancelled else ended
         else:
             ended = _ended_to_v2(as_object(response.get("result")))
-        told += self._end(ended)
+        messages += self._end(ended)
         if not self._held:
-            return told, []
+            return messages, []
         more, prompts = self.prompt(self._held.popleft())
-        return told + more, prompts
+        return messages + more, prompts
 
     def cancel(self, request_id: Json) -> list[Object]:
-        """Withdraw a prompt that is held."""
+        """Withdraw a held prompt."""
         found = [each for each in self._held if key_of(each["id"]) == key_of(request_id)]
         for each in found:
             self._held.remove(each)
         return [_cancelled(each) for each in found]
 
-    def close(self) -> list[Object]:
-        """End everything, as the session is closed: what was inserted ends cancelled, the rest was never inserted."""
-        told = [_cancelled(each) for each in self._held]
+    def cancel_held(self) -> list[Object]:
+        """Withdraw all held prompts, because the session is closed or its work is cancelled."""
+        messages = [_cancelled(each) for each in self._held]
         self._held.clear()
-        if self.state is V1TurnState.IDLE:
-            return told
-        if self.state is V1TurnState.SENT:
-            told.append(_cancelled(self._prompt))
-        return [*told, *self._end({"stopReason": "cancelled"})]
+        return messages
 
-    def _is_of_prompt(self, echo: Object) -> bool:
-        """Whether a user's chunk begins the prompt: another may be of someone else."""
-        said = as_object(echo.get("content"))
-        first, *_ = as_list(as_object(self._prompt.get("params")).get("prompt")) or [{}]
-        wanted = as_object(first)
-        if said.get("type") == "text" == wanted.get("type"):
-            return str(wanted.get("text")).startswith(str(said.get("text")))
-        return said.get("type") == wanted.get("type")
+    def close(self) -> list[Object]:
+        """End the turn because the session is closed.
+
+        An inserted prompt ends as cancelled. Other prompts are refused as not inserted.
+        """
+        messages = self.cancel_held()
+        if self.state is V1TurnState.IDLE:
+            return messages
+        if self.state is V1TurnState.SENT:
+            messages.append(_cancelled(self._prompt))
+        return [*messages, *self._end({"stopReason": "cancelled"})]
 
     def _insert(self, echo: Object | None) -> list[Object]:
-        message_id = (echo or {}).get("messageId") or self._make_id()
-        told = [result(self._prompt["id"], {"messageId": message_id})]
+        self._message_id = message_id = (echo or {}).get("messageId") or self._make_id()
+        self._is_own_echo = echo is not None
+        messages = [result(self._prompt["id"], {"messageId": message_id})]
         if echo is not None:
             echo["messageId"] = message_id
-            return told
+            return messages
         content = as_object(self._prompt.get("params")).get("prompt", [])
-        said = {"sessionUpdate": "user_message", "messageId": message_id, "content": content}
-        return [*told, update(self._session_id, said)]
+        update_fields = {"sessionUpdate": "user_message", "messageId": message_id, "content": content}
+        return [*messages, update(self._session_id, update_fields)]
 
     def _end(self, ended: Object) -> list[Object]:
         self._step("done")
         self._questions.clear()
-        return [self._tell_state("idle", ended)]
+        return [self._state_update("idle", ended)]
 
-    def _tell_state(self, state: str, more: Object | None = None) -> Object:
+    def _state_update(self, state: str, more: Object | None = None) -> Object:
         return update(self._session_id, {"sessionUpdate": "state_update", "state": state, **(more or {})})
 
     def _step(self, event: str) -> None:
         self.state = _V1_TURNS[self.state, event]
+
+
+def echo_of(prompt: Json) -> PromptEcho:
+    """Return a recogniser for chunks that repeat a prompt."""
+    return PromptEcho(map(_text_of, objects_in(prompt)))
+
+
+def is_echo(echo: PromptEcho, block: Json, message_id: Json = None) -> bool:
+    """Return whether a user message chunk repeats the next part of a prompt."""
+    return echo.consume(_text_of(as_object(block)), str(message_id) if message_id else None)
+
+
+def _text_of(block: Object) -> str | None:
+    return str(block.get("text")) if block.get("type") == "text" else None
 
 
 def _prompt_to_v1(message: Object) -> Object:
@@ -219,12 +254,12 @@ def _prompt_to_v1(message: Object) -> Object:
 
 
 def _cancelled(message: Object) -> Object:
-    return error(message["id"], REQUEST_CANCELLED, "Request cancelled: the prompt was not inserted")
+    return error(message["id"], ErrorCode.REQUEST_CANCELLED, "Request cancelled: the prompt was not inserted")
 
 
 def _ended_to_v2(answer: Object) -> Object:
-    """Return the members of an idle state from the answer to a prompt."""
-    answer, carried = take_carried(answer, OF_V2)
+    """Return the fields of an idle state from the response to a prompt."""
+    answer, carried = split_carried(answer, OF_V2)
     return {**answer, **without(carried, "messageId")}
 
 
@@ -246,7 +281,7 @@ _V2_TURNS: dict[tuple[V2TurnState, str], V2TurnState] = {
 
 
 class _PendingPrompt:
-    """A prompt of a version 1 client: waiting for its message to be inserted, then for the end of the work."""
+    """A version 1 client's prompt. It waits for its message to be inserted, then for the end of the work."""
 
     def __init__(self, message: Object) -> None:
         self.id: Json = message["id"]
@@ -254,39 +289,44 @@ class _PendingPrompt:
         self.message_id: str | None = None
         self.is_inserted = False
 
+    def begins_with(self, blocks: list[Object]) -> bool:
+        """Return whether content is the prompt's content, or a chunk with its beginning."""
+        echo = echo_of(self.blocks)
+        return blocks == self.blocks or (len(blocks) == 1 and is_echo(echo, blocks[0]))
+
 
 class TurnForV1Client:
-    """The prompts of a version 1 client on one session of a version 2 agent."""
+    """The prompts of a version 1 client in one session of a version 2 agent."""
 
     def __init__(self) -> None:
         self.state = V2TurnState.IDLE
-        self.is_of_prompt = False
-        """Whether the work began while a prompt waited; the prompt may have been refused since."""
+        self.was_prompted = False
+        """Whether the work started while a prompt was pending. The prompt may have been refused since."""
         self._prompts: dict[bytes, _PendingPrompt] = {}
         self._last: tuple[set[str], Object] = (set(), {})
-        """The messages echoed in the last work that ended, and its end: an answer may come after both."""
+        """The messages echoed during the last work, and its final state. A response may arrive after both."""
         self._echoed: set[str] = set()
 
     @property
     def has_prompts(self) -> bool:
-        """Whether prompts wait for their answer."""
+        """Whether prompts are pending."""
         return bool(self._prompts)
 
     @property
-    def owes_last_end(self) -> bool:
-        """Whether the end of the last work is still to be told as the answer to a prompt."""
+    def has_pending_end(self) -> bool:
+        """Whether the end of the last work still has to be sent as the response to a prompt."""
         return any(each.message_id in self._last[0] for each in self._prompts.values())
 
     def prompt(self, message: Object) -> None:
-        """Take a prompt that goes to the agent."""
+        """Record a prompt that is sent to the agent."""
         self._prompts[key_of(message["id"])] = _PendingPrompt(message)
 
     def is_pending(self, request_id: Json) -> bool:
-        """Whether a prompt waits for its answer."""
+        """Return whether a prompt is pending."""
         return key_of(request_id) in self._prompts
 
     def is_inserted(self, request_id: Json) -> bool:
-        """Whether the message of a prompt is inserted, so that only cancelling the session ends it."""
+        """Return whether a prompt's message is inserted, so that only cancelling the session ends it."""
         prompt = self._prompts.get(key_of(request_id))
         return prompt is not None and prompt.is_inserted
 
@@ -295,11 +335,11 @@ class TurnForV1Client:
         return [each.id for each in self._prompts.values() if not each.is_inserted]
 
     def answered(self, response: Object) -> list[Object]:
-        """Take the agent's answer to a prompt, and return the client's where that is due."""
+        """Handle the agent's response to a prompt. Return the client's response if it is due."""
         prompt = self._prompts[key_of(response["id"])]
         if "error" in response:
             del self._prompts[key_of(response["id"])]
-            is_cancelled = as_object(response["error"]).get("code") == REQUEST_CANCELLED
+            is_cancelled = as_object(response["error"]).get("code") == ErrorCode.REQUEST_CANCELLED
             return [result(prompt.id, {"stopReason": "cancelled"}) if is_cancelled else response]
         prompt.message_id = str(as_object(response.get("result")).get("messageId"))
         prompt.is_inserted = True
@@ -307,35 +347,35 @@ class TurnForV1Client:
         return self._finish(prompt, end) if prompt.message_id in ended else []
 
     def is_echo(self, message_id: str, blocks: Json | None) -> bool:
-        """Whether a user message echoes a prompt that waits."""
+        """Return whether a user message echoes a pending prompt."""
         return self.find_echo(message_id, blocks) is not None
 
     def find_echo(self, message_id: str, blocks: Json | None) -> Json:
-        """Return the id of the prompt that a user message echoes: by its id or, before that is known, by its content.
+        """Return the id of the pending prompt that a user message echoes, or None.
 
-        None where it echoes none that waits.
+        The prompt is found by its message id, or by its content before the id is known.
         """
         for prompt in self._prompts.values():
             if prompt.message_id == message_id:
                 self._echoed.add(message_id)
                 return prompt.id
-            if prompt.message_id is None and blocks is not None and blocks == prompt.blocks:
+            if prompt.message_id is None and blocks is not None and prompt.begins_with(objects_in(blocks)):
                 prompt.message_id = message_id
                 self._echoed.add(message_id)
                 return prompt.id
         return None
 
-    def take_state(self, state: Object) -> list[Object]:
-        """Take a state and return the answers that are due."""
+    def apply_state(self, state: Object) -> list[Object]:
+        """Apply a state and return the responses that are due."""
         event = str(state.get("state"))
         if (self.state, event) not in _V2_TURNS:
             return []
         was_active = self.state is V2TurnState.ACTIVE
         self.state = _V2_TURNS[self.state, event]
         if self.state is V2TurnState.ACTIVE:
-            self.is_of_prompt = self.is_of_prompt or (not was_active and self.has_prompts)
+            self.was_prompted = self.was_prompted or (not was_active and self.has_prompts)
             return []
-        self.is_of_prompt = False
+        self.was_prompted = False
         if not was_active:
             return []
         self._last, self._echoed = (self._echoed, state), set()
@@ -348,11 +388,11 @@ class TurnForV1Client:
 
 
 def _ended_to_v1(prompt: _PendingPrompt, state: Object) -> Object:
-    """Return the answer to a prompt from the idle state that ends it."""
+    """Return the response to a prompt from the idle state that ends it."""
     reason = state.get("stopReason")
     if reason == "error":
         failure = as_object(state.get("error")) or {
-            "code": INTERNAL_ERROR,
+            "code": ErrorCode.INTERNAL_ERROR,
             "message": "Internal error: the agent gave no reason",
         }
         return {"jsonrpc": "2.0", "id": prompt.id, "error": failure}
@@ -361,9 +401,9 @@ def _ended_to_v1(prompt: _PendingPrompt, state: Object) -> Object:
         carried["stopReason"] = reason
     if state.get("background") is not None:
         carried["background"] = state["background"]
-    made = without(state, "sessionUpdate", "state", "stopReason", "background", "error")
+    rest = without(state, "sessionUpdate", "state", "stopReason", "background", "error")
     return result(
-        prompt.id, carry({"stopReason": reason if reason in STOP_REASONS else "end_turn", **made}, OF_V2, carried)
+        prompt.id, carry({"stopReason": reason if reason in STOP_REASONS else "end_turn", **rest}, OF_V2, carried)
     )
 
 

@@ -1,8 +1,9 @@
-"""The address of the bridge that runs with a home, and to whom the token of the home is given."""
+"""The address of the running bridge of a home, and the addresses that receive the home's token."""
 
 import pytest
 
-from dragoman.protocol.running_bridge import RunningBridge, find_bridge, note_address
+from dragoman.running_bridge import RunningBridge, find_bridge, publish_address
+from tests.table import each_row
 
 TOKEN = "t" * 43
 
@@ -16,9 +17,9 @@ def home(tmp_path):
     return tmp_path
 
 
-def test_a_bridge_is_found_while_it_holds_its_address(home):
+def test_bridge_is_found_while_it_holds_its_address(home):
     assert find_bridge(home) is None
-    lock = note_address(home, "http://127.0.0.1:8421/")
+    lock = publish_address(home, "http://127.0.0.1:8421/")
     found = find_bridge(home)
     assert (found.url, found.acp_url("one"), found.read_token()) == (
         "http://127.0.0.1:8421/",
@@ -30,10 +31,10 @@ def test_a_bridge_is_found_while_it_holds_its_address(home):
 
 
 @pytest.mark.parametrize("change", [{}, {"host": b"elsewhere"}])
-def test_an_address_that_a_dead_or_distant_bridge_left_is_no_address(home, change):
-    """Another user's process may listen there by now."""
+def test_address_of_a_dead_or_remote_bridge_is_ignored(home, change):
+    """By now, another user's process may listen there."""
     path = home / "bridge" / "address"
-    lock = note_address(home, "http://127.0.0.1:8421/")
+    lock = publish_address(home, "http://127.0.0.1:8421/")
     written = path.read_bytes()
     if change:
         path.write_bytes(written.replace(b'"host":"', b'"host":"x'))
@@ -45,7 +46,7 @@ def test_an_address_that_a_dead_or_distant_bridge_left_is_no_address(home, chang
     assert find_bridge(home) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("own", "given", "matched"),
     [
         ("http://127.0.0.1:8421/", "http://127.0.0.1:8421/acp", "http://127.0.0.1:8421/acp"),
@@ -63,10 +64,10 @@ def test_an_address_that_a_dead_or_distant_bridge_left_is_no_address(home, chang
         ("http://127.0.0.1:8421/", "no url", None),
     ],
 )
-def test_the_token_is_for_the_very_address_of_the_bridge(tmp_path, own, given, matched):
+def test_token_is_only_for_the_bridges_address(tmp_path, own, given, matched):
     assert RunningBridge(own, tmp_path).match(given) == matched
 
 
-def test_a_token_that_others_could_have_read_is_not_used(home):
+def test_token_that_others_could_read_is_not_used(home):
     (home / "bridge" / "token").chmod(0o644)
     assert RunningBridge("http://127.0.0.1:8421/", home / "bridge").read_token() is None
