@@ -1,4 +1,4 @@
-"""Servers of ours, connected by our own code, and somebody who answers them."""
+"""Servers connected with our code, and a host that answers their requests."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from tests.mcp.servers.commands import scripted
 
 
 class Answers:
-    """Answers what a server asks, and remembers it."""
+    """Answers the requests of a server and records them."""
 
     def __init__(self, roots=(), elicited=None, sampled=None):
         self._roots = list(roots)
@@ -32,7 +32,7 @@ class Answers:
 
 
 class Bench:
-    """Starts servers, and remembers each state that they went through."""
+    """Starts servers and records each state that they go through."""
 
     def __init__(self, cwd, supervisor):
         self._cwd = str(cwd)

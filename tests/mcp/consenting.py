@@ -1,4 +1,4 @@
-"""Persons who are asked to agree to the use of a server, for tests: they come back by a port of this machine."""
+"""Users who are asked to allow the use of a server. They return through the loopback port."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -10,13 +10,13 @@ from dragoman.mcp.callback import open_loopback, read_consent, state_of
 
 
 async def agree(url):
-    """Be a browser whose person agrees at once, as far as the server lets them."""
+    """Act as a browser whose user agrees immediately, if the server allows that."""
     async with httpx2.AsyncClient(follow_redirects=True) as client:
         return await client.get(url)
 
 
-class Person:
-    """Asks nobody: `visit` is what the browser does with the address."""
+class ConsentingUser:
+    """A user without a screen. `visit` is the browser's action for the URL."""
 
     identity = ClientIdentity()
 
@@ -24,7 +24,7 @@ class Person:
         self.visit, self.asked, self.redirect_uris = visit, [], []
 
     def check(self, server):
-        """Let every question pass."""
+        """Allow every question."""
 
     @asynccontextmanager
     async def open(self, server):

@@ -1,4 +1,4 @@
-"""Functions that the tests give as tools, and what is seen of them."""
+"""Functions that tests offer as tools, and a record of their calls."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from dragoman.mcp.serving.function_call import Progress
 
 
 class Functions:
-    """Some functions, with switches on them."""
+    """Some functions, with switches."""
 
     def __init__(self):
         self.loop = asyncio.get_running_loop()
@@ -29,7 +29,7 @@ class Functions:
         return {"sum": a + b}
 
     async def greet(self, name: str) -> str:
-        """Greet somebody."""
+        """Return a greeting."""
         return f"grüezi {name}"
 
     def fail(self):
@@ -37,7 +37,7 @@ class Functions:
         raise LookupError("no such thing")
 
     async def wait(self):
-        """Wait for ever."""
+        """Wait forever."""
         self.begun.set()
         try:
             await asyncio.Event().wait()
@@ -46,12 +46,12 @@ class Functions:
             raise
 
     async def meet(self):
-        """Wait for another call of this."""
+        """Wait for another call of this function."""
         await self.met.wait()
         return "met"
 
     def count(self, to: int, progress: Progress):
-        """Count, and tell how far."""
+        """Count and report the progress."""
         for number in range(1, to + 1):
             progress(number, to, f"at {number}")
         return "counted"

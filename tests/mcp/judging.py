@@ -15,7 +15,7 @@ TRANSPORTS = ["stdio", "http", "sse"]
 
 @asynccontextmanager
 async def judging_command(command, *, cwd=None, env=None, **callbacks):
-    """Connect to a server that is started by a command."""
+    """Connect to a server that a command starts."""
     parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=cwd, env=env)
     async with asyncio.timeout(50), Client(parameters, **callbacks) as client:
         yield client
@@ -23,7 +23,7 @@ async def judging_command(command, *, cwd=None, env=None, **callbacks):
 
 @asynccontextmanager
 async def judging_address(url, *, headers=None, **callbacks):
-    """Connect to a server at an address, by the older event stream if it ends in `/sse`."""
+    """Connect to a server at a URL. A path that ends in `/sse` uses the older event stream."""
     async with asyncio.timeout(50), httpx2.AsyncClient(headers=headers) as http:
         older = url.endswith("/sse")
         transport = sse_client(url, headers=headers) if older else streamable_http_client(url, http_client=http)

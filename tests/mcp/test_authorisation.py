@@ -1,4 +1,4 @@
-"""Servers at an address that want a person to agree."""
+"""Servers at a URL that require the user's consent."""
 
 import asyncio
 import stat
@@ -9,14 +9,15 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.callback import open_loopback
 from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import HttpServer
+from dragoman.mcp.http_errors import check_reach
 from dragoman.mcp.server import ServerConnection
 from dragoman.mcp.token_store import TokenStore
 from tests.mcp.connecting import Answers
-from tests.mcp.consenting import Person, agree
+from tests.mcp.consenting import ConsentingUser, agree
 from tests.mcp.servers.authorising import authorising
 
 
@@ -46,20 +47,20 @@ async def connected(oauth, authoriser=None):
         await server.stop()
 
 
-async def log_in(oauth, person=None):
-    """Connect with a person there; return how that ended, and the person."""
-    person = person or Person()
-    async with connected(oauth, person) as server:
+async def log_in(oauth, user=None):
+    """Connect with a user present. Return the outcome and the user."""
+    user = user or ConsentingUser()
+    async with connected(oauth, user) as server:
         return server.state, server.reason
 
 
-async def test_without_a_login_the_server_fails_alone_and_says_what_to_do(oauth):
+async def test_server_without_login_fails_and_names_the_fix(oauth):
     async with connected(oauth) as server:
         assert server.state == "failed"
-        assert "`dragoman mcp login web`" in server.reason
+        assert f"`dragoman mcp login --server-url {oauth.address}/mcp`" in server.reason
 
 
-async def test_after_a_login_every_session_has_the_tokens_in_a_file_of_its_owner(oauth, home):
+async def test_login_stores_tokens_in_a_private_file_for_all_sessions(oauth, home):
     assert await log_in(oauth) == ("ready", None)
     [asked] = oauth.asked
     assert asked["resource"] == f"{oauth.address}/mcp"
@@ -72,7 +73,7 @@ async def test_after_a_login_every_session_has_the_tokens_in_a_file_of_its_owner
     assert oauth.grants == ["authorization_code"]
 
 
-async def test_a_token_that_the_server_takes_no_more_is_refreshed_without_a_person(oauth):
+async def test_rejected_token_is_refreshed_without_asking_the_user(oauth):
     await log_in(oauth)
     oauth.token = "another"
     async with connected(oauth) as server:
@@ -80,17 +81,17 @@ async def test_a_token_that_the_server_takes_no_more_is_refreshed_without_a_pers
     assert oauth.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_a_refresh_that_is_refused_is_not_tried_again_with_each_connection(oauth):
+async def test_refused_refresh_is_not_retried_on_each_connection(oauth):
     await log_in(oauth)
     oauth.token, oauth.refuses_refresh = "another", 400
     for _ in range(2):
         async with connected(oauth) as server:
-            assert "`dragoman mcp login web`" in server.reason
+            assert f"`dragoman mcp login --server-url {oauth.address}/mcp`" in server.reason
             assert server.wants_login
     assert oauth.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_a_server_for_authorisations_that_is_down_costs_no_login(oauth):
+async def test_unavailable_authorisation_server_keeps_the_login(oauth):
     await log_in(oauth)
     oauth.token, oauth.refuses_refresh = "another", 503
     async with connected(oauth) as server:
@@ -101,10 +102,11 @@ async def test_a_server_for_authorisations_that_is_down_costs_no_login(oauth):
         assert server.state == "ready"
 
 
-async def test_processes_that_refresh_at_once_use_the_refresh_token_once(oauth, home):
+@pytest.mark.extended
+async def test_concurrent_processes_use_a_refresh_token_once(oauth, home):
     await log_in(oauth)
     oauth.token = "another"
-    command = [sys.executable, "-m", "dragoman", "mcp", "call", "--url", f"{oauth.address}/mcp", "look"]
+    command = [sys.executable, "-m", "dragoman", "mcp", "call", "--server-url", f"{oauth.address}/mcp", "look"]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     processes = [await asyncio.create_subprocess_exec(*command, **pipes) for _ in range(3)]
     ends = await asyncio.gather(*(process.communicate() for process in processes))
@@ -112,24 +114,83 @@ async def test_processes_that_refresh_at_once_use_the_refresh_token_once(oauth, 
     assert oauth.grants == ["authorization_code", "refresh_token"]
 
 
-async def test_a_call_that_wants_more_rights_asks_once_for_calls_at_the_same_time(oauth):
-    person = Person()
+async def test_concurrent_calls_that_need_more_rights_ask_once(oauth):
+    user = ConsentingUser()
     oauth.wanted_scope = "write"
-    async with connected(oauth, person) as server:
+    async with connected(oauth, user) as server:
         results = await asyncio.gather(*(server.call("look", {}) for _ in range(3)))
         assert all(result.content for result in results)
     assert [asked.get("scope") for asked in oauth.asked] == [None, "write"]
 
 
-async def test_a_client_that_was_registered_for_another_way_back_is_registered_anew(oauth):
+async def test_client_is_registered_again_for_another_redirect_address(oauth):
     for _ in range(2):
-        person = Person()
-        assert await log_in(oauth, person) == ("ready", None)
+        user = ConsentingUser()
+        assert await log_in(oauth, user) == ("ready", None)
         oauth.token, oauth.refuses_refresh = None, 400
     assert len(oauth.clients) == 2
 
 
-async def test_each_issuer_of_a_server_has_its_own_file(home):
+UNSAFE_LOGINS = {
+    "another host": (
+        {"challenge": 'Bearer resource_metadata="https://other.example/meta"'},
+        "at other.example; expected",
+    ),
+    "link-local": ({"resource": {"authorization_servers": ["https://169.254.169.254"]}}, "an address of this machine"),
+    "not encrypted": ({"resource": {"authorization_servers": ["http://10.0.0.1"]}}, "which is not encrypted"),
+    "long resource": ({"resource": {"x": "y" * 300_000}}, "longer than the limit of 262144 bytes"),
+    "long issuer": ({"issuer": {"x": "y" * 300_000}}, "longer than the limit of 262144 bytes"),
+    "far endpoint": ({"issuer": {"authorization_endpoint": "http://10.0.0.1/x"}}, "which is not encrypted"),
+    "far token": ({"issuer": {"token_endpoint": "http://[fe80::1]/token"}}, "which is not encrypted"),
+    "far registration": ({"issuer": {"registration_endpoint": "https://169.254.1.1/"}}, "an address of this machine"),
+    "plain PKCE": ({"issuer": {"code_challenge_methods_supported": ["plain"]}}, "offers PKCE only with plain"),
+    "no PKCE": ({"issuer": {"code_challenge_methods_supported": None}}, "offers no PKCE, expected S256"),
+}
+
+
+async def test_unsafe_logins_are_refused_with_a_reason():
+    wrong = {}
+    for name, (changes, words) in UNSAFE_LOGINS.items():
+        with authorising() as oauth:
+            for field, value in changes.items():
+                setattr(oauth, field, value)
+            state, reason = await log_in(oauth)
+            if state != "failed" or words not in reason or oauth.token or len(oauth.clients) > (name.startswith("far")):
+                wrong[name] = f"{state}: {reason}"
+    assert wrong == {}
+
+
+async def test_login_address_is_not_closer_than_the_servers_own():
+    own = {"public": "https://93.184.216.34/mcp", "private": "http://10.1.1.1/mcp", "loopback": "http://127.0.0.1/mcp"}
+    targets = {
+        "https://93.184.216.35/": "public private loopback",
+        "https://93.184.216.34:444/": "public private loopback",
+        "http://93.184.216.34/": "",
+        "https://10.0.0.1/": "private loopback",
+        "http://10.1.1.1:9/": "private",
+        "https://127.0.0.1:9/": "loopback",
+        "http://localhost:9/": "loopback",
+        "https://[::ffff:127.0.0.1]/": "loopback",
+        "https://0.0.0.0/": "loopback",
+        "https://169.254.169.254/": "",
+        "https://[fe80::1]/": "",
+        "file:///etc/passwd": "",
+    }
+    wrong = {}
+    for target, allowed in targets.items():
+        for near, server in own.items():
+            try:
+                await check_reach(target, server)
+            except McpServerError as failure:
+                if near in allowed.split():
+                    wrong[near, target] = str(failure)
+            else:
+                if near not in allowed.split():
+                    wrong[near, target] = "allowed"
+    assert wrong == {}
+
+
+async def test_each_issuer_has_its_own_token_file(home):
     store = TokenStore("https://example.org/mcp")
     await store.save("https://one.example", {"tokens": {"access_token": "first"}})
     await store.save("https://two.example", {"tokens": {"access_token": "second"}})
@@ -139,7 +200,7 @@ async def test_each_issuer_of_a_server_has_its_own_file(home):
     assert not store.exists()
 
 
-async def test_tokens_that_others_can_read_are_not_used(oauth, home):
+async def test_tokens_readable_by_others_are_not_used(oauth, home):
     await log_in(oauth)
     [kept] = (home / "mcp-tokens").glob("*.json")
     kept.chmod(0o644)
@@ -147,44 +208,44 @@ async def test_tokens_that_others_can_read_are_not_used(oauth, home):
         assert f"run `chmod 600 {kept}`" in server.reason
 
 
-async def test_a_token_that_the_server_repeats_is_hidden(oauth):
-    async with connected(oauth, Person()) as server:
+async def test_token_repeated_by_the_server_is_redacted(oauth):
+    async with connected(oauth, ConsentingUser()) as server:
         [block] = (await server.call("look", {})).content
     assert block.text == "seen [hidden]"
 
 
-async def test_a_person_who_refuses_fails_the_server_in_words(oauth):
+async def test_refused_login_fails_the_server_with_a_reason(oauth):
     oauth.denies = True
     state, reason = await log_in(oauth)
     assert state == "failed"
-    assert "you did not agree" in reason
+    assert "you declined" in reason
     assert len(oauth.asked) == 1
 
 
-async def test_an_answer_with_another_state_is_no_way_back(oauth):
+async def test_redirect_with_another_state_is_refused(oauth):
     answers = []
 
     async def forge(url):
         forged = urlencode({"code": "mine", "state": "forged"})
-        answers.append(await agree(f"{person.redirect_uri}?{forged}"))
+        answers.append(await agree(f"{user.redirect_uri}?{forged}"))
         await agree(url)
 
-    person = Person(forge)
-    assert await log_in(oauth, person) == ("ready", None)
+    user = ConsentingUser(forge)
+    assert await log_in(oauth, user) == ("ready", None)
     assert answers[0].status_code == 400
     assert "does not belong" in answers[0].text
 
 
-async def test_logging_out_forgets_the_tokens(oauth):
+async def test_logout_deletes_the_tokens(oauth):
     await log_in(oauth)
     assert await TokenStore(f"{oauth.address}/mcp").remove()
     async with connected(oauth) as server:
         assert server.state == "failed"
-        with pytest.raises(ServerFailure, match="log in"):
+        with pytest.raises(McpServerError, match="requires a login"):
             await server.call("look", {})
 
 
-async def test_a_request_that_is_no_way_back_is_answered_and_changes_nothing():
+async def test_other_requests_to_the_redirect_port_change_nothing():
     async with open_loopback() as callback:
         came = callback.expect("s")
         for target in ("http://[", "/", "/callback?state=other&code=c"):

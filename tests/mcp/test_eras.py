@@ -1,4 +1,4 @@
-"""Servers of both eras: how the era is found, and what the modern one does differently."""
+"""Servers of both eras: how the era is found, and how the modern one differs."""
 
 import asyncio
 import json
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp import negotiation
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from dragoman.mcp.era import LEGACY_VERSIONS
-from dragoman.mcp.request_headers import BadAnnotation, encode_value, find_annotations, parameter_headers
+from dragoman.mcp.request_headers import InvalidAnnotationError, encode_value, find_annotations, parameter_headers
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import EVERYTHING, SDK_SERVER, modern, needs_node, scripted_http, sdk_http
 from tests.mcp.servers.hostile import hostile
@@ -38,7 +38,7 @@ def sdk_definition(transport):
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_a_server_of_both_eras_is_used_in_the_modern_one(bench, transport):
+async def test_server_of_both_eras_uses_the_modern_one(bench, transport):
     with sdk_definition(transport) as definition:
         server = await bench.ready(definition)
         assert server.version == "2026-07-28"
@@ -54,16 +54,16 @@ async def test_a_server_of_both_eras_is_used_in_the_modern_one(bench, transport)
             await server.call("change", {})
         steps = []
 
-        async def tell(progress, total, message):
+        async def on_progress(progress, total, message):
             steps.append(message)
 
-        await server.call("count", {}, progress=tell)
+        await server.call("count", {}, progress=on_progress)
         assert steps == ["step 1", "step 2", "step 3"]
         await server.call("grow", {})
         await bench.until(lambda: "more" in [tool.name for tool in server.tools])
 
 
-async def test_a_legacy_server_is_greeted_after_one_question(bench, tmp_path):
+async def test_legacy_server_is_initialized_after_one_probe(bench, tmp_path):
     record = tmp_path / "record"
     server = await bench.ready(record=str(record))
     assert server.version == "2025-11-25"
@@ -71,15 +71,15 @@ async def test_a_legacy_server_is_greeted_after_one_question(bench, tmp_path):
     assert asked[:4] == ["server/discover", "ping", "initialize", "notifications/initialized"]
 
 
-async def test_a_server_that_ignores_what_it_does_not_know_is_greeted_without_a_wait(bench, tmp_path):
+async def test_server_that_ignores_the_probe_is_initialized_without_waiting(bench, tmp_path):
     record = tmp_path / "record"
     server = await bench.ready(ignore_unknown_methods=True, record=str(record))
     assert server.version == "2025-11-25"
-    # No timeout of the probe has passed: the whole test has less time than that.
+    # No timeout of the probe has passed, because the whole test has less time than that.
     assert methods_in(record)[:3] == ["server/discover", "ping", "initialize"]
 
 
-async def test_the_era_of_a_server_is_remembered(bench, tmp_path):
+async def test_era_of_a_server_is_remembered(bench, tmp_path):
     record = tmp_path / "record"
     server = await bench.ready(record=str(record))
     record.unlink()
@@ -88,7 +88,7 @@ async def test_the_era_of_a_server_is_remembered(bench, tmp_path):
     assert methods_in(record)[0] == "initialize"
 
 
-async def test_a_server_that_dies_of_the_question_is_started_again_for_the_older_one(bench, tmp_path):
+async def test_server_that_exits_at_the_probe_restarts_in_the_legacy_era(bench, tmp_path):
     record = tmp_path / "record"
     server = await bench.ready(modern_server(dies=True, record=str(record)))
     assert server.version == "2025-11-25"
@@ -97,7 +97,7 @@ async def test_a_server_that_dies_of_the_question_is_started_again_for_the_older
 
 
 @pytest.mark.parametrize("refuse", [False, True])
-async def test_a_server_without_a_common_version_fails_with_the_versions_of_both_sides(bench, refuse):
+async def test_missing_common_version_error_names_both_sides_versions(bench, refuse):
     server = bench.server(modern_server(versions=["2031-01-01"], refuse=refuse))
     await server.settled()
     assert server.state == "failed"
@@ -105,14 +105,55 @@ async def test_a_server_without_a_common_version_fails_with_the_versions_of_both
     assert "2025-11-25, 2026-07-28" in server.reason
 
 
-async def test_a_server_that_lists_legacy_versions_alone_is_greeted_in_the_legacy_way(bench, tmp_path):
+CONTRADICTED_VERSIONS = {
+    "a modern version in the answer to initialize": (
+        "send(id=m['id'], result={'protocolVersion': '2026-07-28'}) if is_initialize else greet(m)",
+        "initialize with version 2026-07-28, expected one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25",
+    ),
+    "a modern version listed and refused": (
+        "send(id=m['id'], error={'code': -32022, 'message': 'no', 'data': {'supported': ['2026-07-28']}})",
+        "the server refuses version 2026-07-28 of MCP, but lists it as supported",
+    ),
+    "a legacy version listed and refused": (
+        "send(id=m['id'], error={'code': -32602, 'message': 'no', 'data': {'supported': ['2025-11-25']}})",
+        "the server refuses version 2025-11-25 of MCP, but lists it as supported",
+    ),
+}
+
+
+async def test_contradictory_version_refusal_is_reported(bench):
+    wrong = {}
+    for case, (answer, words) in CONTRADICTED_VERSIONS.items():
+        server = bench.server(
+            hostile(f"for m in messages():\n    is_initialize = m['method'] == 'initialize'\n    {answer}")
+        )
+        await server.settled()
+        if server.state != "failed" or words not in server.reason:
+            wrong[case] = f"{server.state}: {server.reason}"
+    assert wrong == {}
+
+
+async def test_older_version_listed_in_a_refusal_is_used(bench):
+    server = await bench.ready(
+        hostile("""
+        for m in messages():
+            if m["method"] == "initialize" and m["params"]["protocolVersion"] != "2025-03-26":
+                send(id=m["id"], error={"code": -32602, "message": "no", "data": {"supported": ["1.0", "2025-03-26"]}})
+            else:
+                greet(m)
+        """)
+    )
+    assert server.version == "2025-03-26"
+
+
+async def test_server_listing_only_legacy_versions_is_initialized(bench, tmp_path):
     record = tmp_path / "record"
     server = bench.server(modern_server(versions=["2025-06-18"], record=str(record)))
     await server.settled()
     assert "initialize" in methods_in(record)
 
 
-async def test_the_questions_of_a_modern_server_are_answered_by_sending_the_call_again(bench, tmp_path):
+async def test_modern_server_gets_its_input_by_repeating_the_call(bench, tmp_path):
     host = Answers(roots=[str(tmp_path)], elicited={"action": "accept", "content": {"name": "Ada"}}, sampled=SAMPLED)
     server = await bench.ready(modern_server(), host)
     [said] = (await server.call("ask", {})).content
@@ -123,23 +164,23 @@ async def test_the_questions_of_a_modern_server_are_answered_by_sending_the_call
     assert told["answers"]["where"] == {"roots": [{"uri": tmp_path.as_uri()}]}
 
 
-async def test_a_call_that_is_asked_nothing_is_sent_again_with_its_state(bench):
+async def test_call_without_input_requests_is_repeated_with_its_state(bench):
     server = await bench.ready(modern_server())
     [said] = (await server.call("wait", {})).content
     assert said.text == "at last"
 
 
-async def test_a_call_that_became_a_task_is_followed_to_its_end(bench):
+async def test_call_that_became_a_task_is_polled_to_its_end(bench):
     host = Answers(elicited={"action": "accept", "content": {"name": "Ada"}})
     server = await bench.ready(modern_server(), host)
     [said] = (await server.call("work", {})).content
     assert json.loads(said.text)["who"]["content"]["name"] == "Ada"
     assert len(host.asked) == 1
-    with pytest.raises(ServerFailure, match="the crane broke"):
+    with pytest.raises(McpServerError, match="the crane broke"):
         await server.call("fail", {})
 
 
-async def test_cancelling_a_call_cancels_its_task(bench, tmp_path):
+async def test_cancelled_call_cancels_its_task(bench, tmp_path):
     record = tmp_path / "record"
     server = await bench.ready(modern_server(record=str(record)))
     call = asyncio.create_task(server.call("endless", {}))
@@ -150,7 +191,7 @@ async def test_cancelling_a_call_cancels_its_task(bench, tmp_path):
 
 
 @needs_node
-async def test_a_tool_that_a_legacy_server_runs_as_a_task_only_runs(bench):
+async def test_task_only_tool_of_a_legacy_server_runs(bench):
     server = await bench.ready(StdioServer("everything", EVERYTHING[0], tuple(EVERYTHING[1:])))
     [tool] = [each for each in server.tools if each.needs_task]
     result = await server.call(tool.name, {"topic": "tea", "ambiguous": False}, timeout_s=25)
@@ -158,14 +199,14 @@ async def test_a_tool_that_a_legacy_server_runs_as_a_task_only_runs(bench):
     assert "tea" in result.content[0].text
 
 
-async def test_a_server_of_the_older_transport_is_found_at_an_address_of_the_newer(bench):
+async def test_sse_server_is_found_at_a_streamable_http_url(bench):
     with scripted_http() as address:
         server = await bench.ready(HttpServer("web", f"{address}/sse"))
         assert server.version == "2025-11-25"
         assert (await server.call("echo", {"text": "hi"})).content
 
 
-async def test_a_server_that_was_down_comes_back_by_itself(bench):
+async def test_unavailable_server_reconnects_automatically(bench):
     with scripted_http() as address:
         port = address
     server = bench.server(SseServer("web", f"{port}/sse"))
@@ -178,13 +219,13 @@ async def test_a_server_that_was_down_comes_back_by_itself(bench):
 # ── headers ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_lists_are_read_anew_when_they_are_older_than_the_server_says(bench, monkeypatch):
+async def test_expired_lists_are_read_again(bench, monkeypatch):
     monkeypatch.setattr("dragoman.mcp.server_lists.MIN_TTL_S", 0.01)
     server = await bench.ready(modern_server(ttl_ms=10))
     await bench.until(lambda: "later_2" in [tool.name for tool in server.tools])
 
 
-def test_values_that_no_header_can_carry_are_encoded():
+def test_values_invalid_in_headers_are_encoded():
     assert encode_value("us-west1") == "us-west1"
     assert encode_value("Hello, 世界") == "=?base64?SGVsbG8sIOS4lueVjA==?="
     assert encode_value(" padded ") == "=?base64?IHBhZGRlZCA=?="
@@ -213,19 +254,17 @@ def test_annotated_parameters_are_sent_as_headers():
         {"a": {"anyOf": [{"type": "string", "x-mcp-header": "A"}]}},
     ],
 )
-def test_a_wrong_annotation_is_refused(parameters):
-    with pytest.raises(BadAnnotation):
+def test_invalid_header_annotation_is_refused(parameters):
+    with pytest.raises(InvalidAnnotationError):
         find_annotations({"type": "object", "properties": parameters})
 
 
-async def test_a_server_that_reads_and_answers_nothing_but_initialize_is_not_waited_for_as_one_that_starts(
-    bench, monkeypatch
-):
-    monkeypatch.setattr(negotiation, "SILENCE_S", 1_000_000.0)
-    monkeypatch.setattr(negotiation, "QUIET_S", 0.2)
+async def test_silent_server_that_read_the_probe_gets_the_short_timeout(bench, monkeypatch):
+    monkeypatch.setattr(negotiation, "PROBE_TIMEOUT_S", 1_000_000.0)
+    monkeypatch.setattr(negotiation, "IGNORED_PROBE_TIMEOUT_S", 0.2)
     server = await bench.ready(
         hostile("""
-        for m in heard():
+        for m in messages():
             if m.get("method") not in ("server/discover", "ping") and not greet(m): say(m["id"])
         """)
     )
@@ -234,7 +273,7 @@ async def test_a_server_that_reads_and_answers_nothing_but_initialize_is_not_wai
 
 
 MODERN_ONLY = """
-for m in heard():
+for m in messages():
     method, id = m.get("method"), m.get("id")
     done = {"resultType": "complete"}
     if method == "initialize":
@@ -248,16 +287,16 @@ for m in heard():
 """
 
 
-async def test_a_server_that_has_not_read_yet_is_waited_for(bench, monkeypatch, tmp_path):
-    monkeypatch.setattr(negotiation, "QUIET_S", 0.0)
+async def test_server_that_has_not_read_the_probe_gets_the_long_timeout(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(negotiation, "IGNORED_PROBE_TIMEOUT_S", 0.0)
     begins_late = "import time; time.sleep(0.5)\ndef hold(answer): answer()\n"
     server = await bench.ready(hostile(begins_late + MODERN_ONLY, str(tmp_path / "greeted")))
     assert server.version == "2026-07-28"
     assert not (tmp_path / "greeted").exists()
 
 
-async def test_a_modern_server_that_answers_late_is_taken_when_it_refuses_the_handshake(bench, monkeypatch, tmp_path):
-    monkeypatch.setattr(negotiation, "QUIET_S", 0.0)
+async def test_late_probe_answer_counts_if_initialize_is_refused(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(negotiation, "IGNORED_PROBE_TIMEOUT_S", 0.0)
     answers_late = "held = []\ndef hold(answer): held.append(answer)\n"
     refuse_after = MODERN_ONLY.replace('"w").close()', '"w").close(); held[0]()')
     server = await bench.ready(hostile(answers_late + refuse_after, str(tmp_path / "greeted")))

@@ -1,4 +1,4 @@
-"""A Python function becomes a tool: its words, its schema, what it takes and what comes of it."""
+"""A Python function becomes a tool: its description, its schema, its arguments and its result."""
 
 import asyncio
 import base64
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from dragoman.mcp.serving.function_call import FunctionThreads, Image, Progress
-from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunction
+from dragoman.mcp.serving.function_tool import FunctionTool, UnusableFunctionError
+from tests.table import each_row
 
 
 class Colour(enum.Enum):
@@ -68,18 +69,18 @@ async def text_of(function, /, **arguments):
     return block["text"], result.get("isError", False)
 
 
-def taking(hint, *default):
+def accepting(hint, *default):
     """Return a function with one parameter of this type."""
 
-    def take(value):
+    def accept(value):
         return repr(value)
 
-    take.__annotations__ = {"value": hint}
-    take.__defaults__ = default or None
-    return take
+    accept.__annotations__ = {"value": hint}
+    accept.__defaults__ = default or None
+    return accept
 
 
-def test_the_words_come_from_the_docstring():
+def test_description_comes_from_the_docstring():
     definition = FunctionTool(books).definition
     assert (definition["name"], definition["description"]) == ("books", "Find books by their author.")
     assert definition["inputSchema"] == {
@@ -93,7 +94,7 @@ def test_the_words_come_from_the_docstring():
     }
 
 
-def test_name_description_and_hint_can_be_given():
+def test_name_description_and_hint_can_be_set():
     definition = FunctionTool(lambda: None, name="quiet", description="Does nothing", read_only=True).definition
     assert (definition["name"], definition["description"]) == ("quiet", "Does nothing")
     assert definition["annotations"] == {"readOnlyHint": True}
@@ -129,7 +130,7 @@ def test_any_docstring_can_be_read(text):
         FunctionTool(find)
 
 
-def test_a_description_in_the_hint_counts_before_the_docstring():
+def test_description_in_the_type_hint_wins_over_the_docstring():
     def find(word: Annotated[str, msgspec.Meta(description="the hint", max_length=3)]):
         """Find.
 
@@ -152,7 +153,7 @@ HINTS = [
     (list[int], [1, 2], "[1, 2]", [1, "2"]),
     (dict[str, int], {"a": 1}, "{'a': 1}", {"a": "1"}),
     (dict[int, str], {"1": "a"}, "{1: 'a'}", {"x": "a"}),
-    (Optional[int], None, "None", "a"),  # noqa: UP045 -- as people write it
+    (Optional[int], None, "None", "a"),  # noqa: UP045 -- as users write it
     (int | str, "a", "'a'", []),
     (Point, {"x": 1}, "Point(x=1, y=0)", {"y": 1}),
     (Book, {"title": "Emma"}, "Book(title='Emma', pages=None)", {"pages": 1}),
@@ -161,9 +162,9 @@ HINTS = [
 ]
 
 
-@pytest.mark.parametrize(("hint", "good", "seen", "bad"), HINTS, ids=lambda value: str(value))
-async def test_what_fits_the_schema_is_what_fits_the_function(hint, good, seen, bad):
-    tool = FunctionTool(taking(hint))
+@each_row(("hint", "good", "seen", "bad"), HINTS)
+async def test_schema_accepts_exactly_what_the_function_accepts(hint, good, seen, bad):
+    tool = FunctionTool(accepting(hint))
     schema = tool.definition["inputSchema"]
     Draft202012Validator.check_schema(schema)
     judge = Draft202012Validator(schema)
@@ -172,8 +173,8 @@ async def test_what_fits_the_schema_is_what_fits_the_function(hint, good, seen, 
     assert await text_of(tool, value=good) == (seen, False)
     words, is_error = await text_of(tool, value=bad)
     assert is_error
-    assert words.startswith("the arguments of take do not fit: ")
-    if hint != dict[int, str]:  # JSON Schema says nothing of what the names in an object mean
+    assert words.startswith("the arguments of accept do not fit: ")
+    if hint != dict[int, str]:  # JSON Schema does not describe the names in an object
         assert not judge.is_valid({"value": bad})
 
 
@@ -188,8 +189,8 @@ async def test_what_fits_the_schema_is_what_fits_the_function(hint, good, seen, 
     ],
     ids=str,
 )
-async def test_what_has_a_default_may_be_left_out(hint, default, shown):
-    tool = FunctionTool(taking(hint, default))
+async def test_parameters_with_a_default_are_optional(hint, default, shown):
+    tool = FunctionTool(accepting(hint, default))
     schema = tool.definition["inputSchema"]
     assert schema["properties"]["value"]["default"] == shown
     assert schema["required"] == []
@@ -198,7 +199,7 @@ async def test_what_has_a_default_may_be_left_out(hint, default, shown):
     assert await text_of(tool) == (repr(default), False)
 
 
-async def test_a_default_that_is_no_json_stays_the_functions_own():
+async def test_default_that_is_not_json_is_applied_by_the_function():
     missing = object()
 
     def find(value: str = missing):
@@ -208,11 +209,11 @@ async def test_a_default_that_is_no_json_stays_the_functions_own():
     assert await text_of(find) == ("True", False)
 
 
-async def test_a_parameter_without_a_hint_takes_anything():
+async def test_parameter_without_a_hint_accepts_anything():
     assert await text_of(lambda_named(lambda value: repr(value)), value=[1, {"a": None}]) == ("[1, {'a': None}]", False)
 
 
-async def test_missing_and_unknown_arguments_are_told():
+async def test_missing_and_unknown_arguments_are_reported():
     assert await text_of(books, limit=1) == (
         "the arguments of books do not fit: Object missing required field `author`",
         True,
@@ -230,7 +231,7 @@ async def test_positional_and_keyword_only_parameters_are_filled():
     assert (await text_of(mix, a=1, d=4))[0] == "[1,2,3,4]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text", "structured"),
     [
         ("words", "words", None),
@@ -246,20 +247,19 @@ async def test_positional_and_keyword_only_parameters_are_filled():
         ({1: "a"}, '{"1":"a"}', {"1": "a"}),
         (OrderedDict(a=1), '{"a":1}', {"a": 1}),
     ],
-    ids=str,
 )
-async def test_what_a_function_returns_is_sent_as_text_and_as_structure(value, text, structured):
+async def test_return_value_is_sent_as_text_and_structure(value, text, structured):
     result = await call(lambda_named(lambda: value))
     assert result["content"] == [{"type": "text", "text": text}]
     assert result.get("structuredContent") == structured
     assert "isError" not in result
 
 
-async def test_nothing_returned_is_nothing_said():
+async def test_none_returns_no_content():
     assert await call(lambda_named(lambda: None)) == {"content": []}
 
 
-async def test_a_picture_is_a_picture_alone_and_among_texts():
+async def test_images_stay_images_alone_and_among_texts():
     block = {"type": "image", "data": base64.b64encode(b"PNG").decode(), "mimeType": "image/png"}
     assert await call(lambda_named(lambda: Image(b"PNG"))) == {"content": [block]}
     both = await call(lambda_named(lambda: ["a plot", Image(b"PNG")]))
@@ -267,9 +267,9 @@ async def test_a_picture_is_a_picture_alone_and_among_texts():
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(b"x", "return Image"), (object(), "cannot be made JSON")], ids=["bytes", "object"]
+    ("value", "words"), [(b"x", "return Image"), (object(), "cannot be converted to JSON")], ids=["bytes", "object"]
 )
-async def test_what_cannot_be_sent_is_told(value, words):
+async def test_unsendable_value_is_reported(value, words):
     text, is_error = await text_of(lambda_named(lambda: value))
     assert is_error
     assert words in text
@@ -289,14 +289,14 @@ class Odd(Exception):
     ],
     ids=repr,
 )
-async def test_what_a_plain_function_raises_is_told_without_a_traceback(error, words):
+async def test_error_of_a_function_is_reported_without_traceback(error, words):
     def fail():
         raise error
 
     assert await text_of(fail) == (words, True)
 
 
-async def test_what_a_coroutine_raises_is_told_without_a_traceback():
+async def test_error_of_a_coroutine_is_reported_without_traceback():
     async def fail():
         raise ValueError("no such book")
 
@@ -314,7 +314,7 @@ async def test_plain_functions_run_in_threads_and_coroutines_in_the_loop():
     assert (await text_of(there))[0] != str(threading.get_ident())
 
 
-async def test_what_wraps_a_coroutine_is_awaited():
+async def test_wrapped_coroutines_are_awaited():
     async def add(a: int, b: int):
         return a + b
 
@@ -333,7 +333,7 @@ async def test_what_wraps_a_coroutine_is_awaited():
         assert await text_of(function, a=2, b=1) == ("3", False)
 
 
-async def test_functions_run_side_by_side():
+async def test_functions_run_concurrently():
     together = threading.Barrier(2)
     threads = FunctionThreads()
     tool = FunctionTool(lambda_named(lambda: together.wait(30) * 0))
@@ -341,7 +341,7 @@ async def test_functions_run_side_by_side():
     assert [result["content"][0]["text"] for result in results] == ["0", "0"]
 
 
-async def test_only_so_many_plain_functions_run_at_a_time_and_a_cancelled_one_keeps_its_thread():
+async def test_thread_count_is_limited_and_includes_cancelled_functions():
     threads = FunctionThreads(1)
     held, begun, second = threading.Event(), asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -361,7 +361,7 @@ async def test_only_so_many_plain_functions_run_at_a_time_and_a_cancelled_one_ke
     await second.wait()
 
 
-def test_a_function_that_never_returns_does_not_keep_the_program(tmp_path):
+def test_function_that_never_returns_does_not_block_exit(tmp_path):
     import subprocess
     import sys
 
@@ -381,7 +381,7 @@ print("ended")
 
 
 def unusable(make):
-    with pytest.raises(UnusableFunction) as caught:
+    with pytest.raises(UnusableFunctionError) as caught:
         make()
     return str(caught.value)
 
@@ -393,16 +393,16 @@ class Unknown:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda: None, "give one by FunctionTool(function, name=…)"),
-        (taking(Unknown), "Unknown'> is not supported; use str, int"),
-        (taking(Point | Book), "more than one"),
-        (taking("Nowhere"), "name 'Nowhere' is not defined"),
-        (print, "*args stands for any number of arguments; name each of them"),
+        (lambda: None, "set one with FunctionTool(function, name=…)"),
+        (accepting(Unknown), "Unknown'> is not supported; use str, int"),
+        (accepting(Point | Book), "more than one"),
+        (accepting("Nowhere"), "name 'Nowhere' is not defined"),
+        (print, "*args accepts any number of arguments; declare each argument"),
         (3, "is not a callable object"),
     ],
     ids=["lambda", "class", "two objects", "unknown name", "any number", "no function"],
 )
-def test_what_cannot_be_a_tool_is_refused_in_words(function, words):
+def test_unusable_functions_are_refused_with_a_reason(function, words):
     name = "three" if function == 3 else None
     assert words in unusable(lambda: FunctionTool(function, name=name))
 
@@ -411,7 +411,7 @@ def test_a_bad_name_is_refused():
     assert "1 to 128 letters" in unusable(lambda: FunctionTool(books, name="two words"))
 
 
-def test_a_function_named_like_a_type_of_its_own_has_the_right_schema():
+def test_function_named_like_a_type_has_the_right_schema():
     def arguments(arguments: Book):
         return arguments.title
 

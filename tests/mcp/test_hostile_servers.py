@@ -1,4 +1,4 @@
-"""Servers that mean harm, or are broken in ways that look like it."""
+"""Hostile servers, and servers broken in ways that look hostile."""
 
 import asyncio
 import gc
@@ -9,24 +9,24 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp import streamable_http as http_module
 from dragoman.mcp.definition import HttpServer, SseServer
 from tests.mcp.servers.hostile import hostile
 
-ANSWERS = "for m in heard():\n    if not greet(m): say(m['id'])"
+ANSWERS = "for m in messages():\n    if not greet(m): say(m['id'])"
 
 
 async def ended(bench, server):
-    """Stop a server, and tell whether anything of it is left among the tasks."""
+    """Stop a server and return whether any of its tasks are left."""
     await server.stop()
     return [task for task in asyncio.all_tasks() if task.get_name() == f"mcp {server.name}"] == []
 
 
-# ── coming and going ────────────────────────────────────────────────────────────────────────────
+# ── restarting and stopping ─────────────────────────────────────────────────────────────────────
 
 
-async def test_two_restarts_at_once_leave_one_server(bench, tmp_path):
+async def test_concurrent_restarts_leave_one_server(bench, tmp_path):
     pids = tmp_path / "pids"
     server = await bench.ready(pid_file=str(pids))
     await asyncio.gather(server.restart(), server.restart())
@@ -36,14 +36,14 @@ async def test_two_restarts_at_once_leave_one_server(bench, tmp_path):
     assert await ended(bench, server)
 
 
-async def test_a_server_that_is_stopped_while_it_restarts_stays_stopped(bench):
+async def test_server_stopped_during_a_restart_stays_stopped(bench):
     server = await bench.ready()
     await asyncio.gather(server.restart(), server.stop())
     assert server.state == "stopped"
     assert await ended(bench, server)
 
 
-async def test_a_stop_waits_for_an_end_that_has_begun_already(bench):
+async def test_stop_waits_for_a_running_stop(bench):
     server = await bench.ready(ignore_sigterm=True, ignore_eof=True)
     restart = asyncio.create_task(server.restart())
     await bench.until(lambda: server.state == "stopped")
@@ -51,15 +51,30 @@ async def test_a_stop_waits_for_an_end_that_has_begun_already(bench):
     assert await ended(bench, server)
 
 
-# ── what it lists and answers ───────────────────────────────────────────────────────────────────
+async def test_call_fails_if_the_dead_server_left_a_process(bench):
+    server = await bench.ready(
+        hostile("""
+        import subprocess
+        for m in messages():
+            if not greet(m):
+                subprocess.Popen(["sleep", "600"])
+                print("out of luck", file=sys.stderr, flush=True)
+                os._exit(3)
+        """)
+    )
+    with pytest.raises(McpServerError, match=r"(?s)exited with code 3.*out of luck"):
+        await server.call("echo", {})
 
 
-async def test_a_pattern_that_would_take_years_to_match_is_not_tried(bench):
+# ── lists and answers ───────────────────────────────────────────────────────────────────────────
+
+
+async def test_catastrophic_pattern_is_not_matched(bench):
     server = await bench.ready(
         hostile("""
         pattern = {"type": "string", "pattern": "^(a+)+$"}
         TOOLS[0]["outputSchema"] = {"type": "object", "properties": {"a": pattern}}
-        for m in heard():
+        for m in messages():
             if not greet(m): say(m["id"], structuredContent={"a": "a" * 60 + "!"})
         """)
     )
@@ -70,11 +85,11 @@ async def test_a_pattern_that_would_take_years_to_match_is_not_tried(bench):
     ("sent", "arrives"),
     [(r"cut: \ud83d", "cut: \ufffd"), (r"\udc00 and \ud83d\ude00", "\ufffd and \U0001f600"), (r"\\ud83d", r"\ud83d")],
 )
-async def test_half_a_letter_in_an_answer_costs_no_more_than_that_letter(bench, sent, arrives):
+async def test_lone_surrogate_only_replaces_its_character(bench, sent, arrives):
     server = await bench.ready(
         hostile(
             """
-            for m in heard():
+            for m in messages():
                 if not greet(m):
                     head = '{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % m["id"]
                     put((head + sys.argv[1] + '"}]}}\\n').encode())
@@ -85,25 +100,25 @@ async def test_half_a_letter_in_an_answer_costs_no_more_than_that_letter(bench, 
     assert (await server.call("echo", {})).content[0].text == arrives
 
 
-async def test_an_answer_over_the_limit_fails_its_call_at_once(bench):
+async def test_answer_over_the_limit_fails_its_call_immediately(bench):
     server = await bench.ready(
         hostile("""
-        for m in heard():
+        for m in messages():
             if not greet(m):
                 put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % m["id"])
                 for _ in range(65): put(b"x" * 1048576)
                 put(b'"}]}}\\n')
         """)
     )
-    with pytest.raises(Exception, match="longer than 67108864 bytes"):
+    with pytest.raises(Exception, match="longer than the limit of 67108864 bytes"):
         await server.call("echo", {})
     assert server.state == "ready"
 
 
-async def test_answers_to_nothing_and_second_answers_are_ignored(bench):
+async def test_unexpected_and_duplicate_responses_are_ignored(bench):
     server = await bench.ready(
         hostile("""
-        for m in heard():
+        for m in messages():
             if not greet(m):
                 i = m["id"]
                 say(i + 100); say(str(i + 100)); say(None); send(id=i, method="ping"); say(i, "first"); say(i, "second")
@@ -117,17 +132,17 @@ async def test_answers_to_nothing_and_second_answers_are_ignored(bench):
     ("answer", "words"),
     [
         (r"""put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":"\xff"}}\n' % i)""", "not UTF-8"),
-        ("say(str(i))", "a string, where the request has a number"),
+        ("say(str(i))", "a string, but the request has a number"),
         (r"""put(b'[{"jsonrpc":"2.0","id":%d,"result":{}}]\n' % i)""", "batches are not part of the protocol"),
     ],
     ids=["bad UTF-8", "string id", "batch"],
 )
-async def test_an_answer_of_the_wrong_form_fails_its_call_alone_and_at_once(bench, answer, words):
+async def test_malformed_answer_only_fails_its_call(bench, answer, words):
     server = await bench.ready(
         hostile(
             """
             waiting = None
-            for m in heard():
+            for m in messages():
                 i = m.get("id")
                 if greet(m):
                     continue
@@ -142,16 +157,16 @@ async def test_an_answer_of_the_wrong_form_fails_its_call_alone_and_at_once(benc
     )
     other = asyncio.create_task(server.call("echo", {}))
     await asyncio.sleep(0)
-    with pytest.raises(ServerFailure, match=words):
+    with pytest.raises(McpServerError, match=words):
         await server.call("echo", {})
     assert (await other).content[0].text == "done"
 
 
-async def test_a_server_that_always_says_that_it_has_changed_is_not_listed_all_the_time(bench):
+async def test_frequent_change_announcements_do_not_cause_frequent_listing(bench):
     server = await bench.ready(
         hostile("""
         n = 0
-        for m in heard():
+        for m in messages():
             if m.get("method") == "tools/list":
                 n += 1
                 send(method="notifications/tools/list_changed")
@@ -163,16 +178,16 @@ async def test_a_server_that_always_says_that_it_has_changed_is_not_listed_all_t
     assert listed <= 3
 
 
-# ── what reaches the log ────────────────────────────────────────────────────────────────────────
+# ── logs ────────────────────────────────────────────────────────────────────────────────────────
 
 SECRET = ("TOKEN", "canary-5d1e")
 
 
-async def test_what_a_server_logs_is_one_line_of_bounded_length(bench, caplog):
+async def test_server_log_is_one_line_of_bounded_length(bench, caplog):
     caplog.set_level(logging.INFO)
     server = await bench.ready(
         hostile("""
-        for m in heard():
+        for m in messages():
             if not greet(m):
                 data = "\\x1b[31mfirst\\nWARNING forged line \\u202e" + "x" * 5000000
                 send(method="notifications/message", params={"level": "error", "data": data})
@@ -185,13 +200,13 @@ async def test_what_a_server_logs_is_one_line_of_bounded_length(bench, caplog):
     assert len(line) < 3000
 
 
-async def test_a_request_that_breaks_the_protocol_is_refused_and_its_words_reach_no_log(bench, caplog):
+async def test_invalid_request_is_refused_and_its_text_is_not_logged(bench, caplog):
     caplog.set_level(logging.DEBUG)
     server = await bench.ready(
         hostile(
             """
             asked = None
-            for m in heard():
+            for m in messages():
                 if m.get("method") is None:
                     say(asked, json.dumps(m["error"]["code"]))
                 elif not greet(m):
@@ -207,13 +222,13 @@ async def test_a_request_that_breaks_the_protocol_is_refused_and_its_words_reach
     assert SECRET[1] not in caplog.text
 
 
-async def test_parameters_that_are_no_object_are_refused_without_a_word_of_them(bench, caplog):
+async def test_non_object_parameters_are_refused_without_quoting_them(bench, caplog):
     caplog.set_level(logging.DEBUG)
     server = await bench.ready(
         hostile(
             """
             asked = None
-            for m in heard():
+            for m in messages():
                 if m.get("method") is None:
                     say(asked, json.dumps(m["error"]["code"]))
                 elif not greet(m):
@@ -227,7 +242,7 @@ async def test_parameters_that_are_no_object_are_refused_without_a_word_of_them(
     assert SECRET[1] not in caplog.text
 
 
-async def test_a_secret_of_several_lines_is_hidden_in_a_reason(bench):
+async def test_multi_line_secret_is_redacted_in_a_reason(bench):
     code = 'sys.stderr.write("cannot read " + os.environ["KEY"]); sys.stderr.flush(); os._exit(1)'
     server = bench.server(hostile(code, env=[("KEY", "-----BEGIN-----\r\ncanary-line\r\n-----END-----")]))
     await server.settled()
@@ -235,12 +250,12 @@ async def test_a_secret_of_several_lines_is_hidden_in_a_reason(bench):
     assert "canary" not in server.reason
 
 
-# ── at an address ───────────────────────────────────────────────────────────────────────────────
+# ── servers at a URL ────────────────────────────────────────────────────────────────────────────
 
 
 @asynccontextmanager
 async def speaking_http(answer):
-    """Serve HTTP by `answer(method, path, body, writer)`, which writes whatever it likes."""
+    """Serve HTTP with `answer(method, path, body, writer)`, which may write any bytes."""
 
     async def serve(reader, writer):
         try:
@@ -268,15 +283,16 @@ def reply(writer, message, status="200 OK", headers=""):
     writer.write(f"HTTP/1.1 {status}\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def greeting(message):
+def greeting(message, **capabilities):
     if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
+        info = {"name": "x", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info}
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
     return None
 
 
 @pytest.mark.parametrize("trickled", ["head", "body"])
-async def test_a_goodbye_that_is_answered_byte_by_byte_is_not_waited_for(bench, trickled, monkeypatch):
+async def test_slow_response_to_the_session_delete_is_not_awaited(bench, trickled, monkeypatch):
     monkeypatch.setattr(http_module, "GOODBYE_TIMEOUT_S", 0.2)
 
     async def answer(method, path, body, writer):
@@ -300,6 +316,30 @@ async def test_a_goodbye_that_is_answered_byte_by_byte_is_not_waited_for(bench, 
             await server.stop()
 
 
+async def test_changes_arrive_after_many_idle_streams_ended(bench, monkeypatch):
+    monkeypatch.setattr(http_module, "RETRY_S", 0.001)
+    streams = []
+
+    async def answer(method, path, body, writer):
+        if method == "GET":
+            streams.append(path)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+            if len(streams) == 6:
+                writer.write(b'data: {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n\n')
+            writer.write_eof()
+        elif method == "POST":
+            message = json.loads(body)
+            greeted = greeting(message, tools={"listChanged": True})
+            if message["method"] == "tools/list":
+                tools = [{"name": "late", "inputSchema": {"type": "object"}}] if len(streams) >= 6 else []
+                greeted = {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}
+            reply(writer, greeted, "200 OK" if greeted else "202 Accepted", "Mcp-Session-Id: abc\r\n")
+
+    async with speaking_http(answer) as address:
+        server = await bench.ready(HttpServer("web", f"{address}/mcp"))
+        await bench.until(lambda: [tool.name for tool in server.tools] == ["late"])
+
+
 def events(writer, endpoint):
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
     writer.write(f"event: endpoint\ndata: {endpoint}\n\n".encode())
@@ -310,11 +350,11 @@ def events(writer, endpoint):
     [
         ("http://localhost.example/messages", "another origin"),
         ("//elsewhere.example/messages", "another origin"),
-        ("http://[half", "no address"),
-        ("http://127.0.0.1:99999999/", "no address"),
+        ("http://[half", "a message address that is not valid"),
+        ("http://127.0.0.1:99999999/", "a message address that is not valid"),
     ],
 )
-async def test_messages_are_posted_to_the_servers_own_origin_only(bench, endpoint, reason):
+async def test_messages_are_only_posted_to_the_servers_origin(bench, endpoint, reason):
     async def answer(method, path, body, writer):
         events(writer, endpoint)
 
@@ -325,7 +365,7 @@ async def test_messages_are_posted_to_the_servers_own_origin_only(bench, endpoin
         assert reason in server.reason
 
 
-async def test_an_answer_to_a_post_that_never_ends_holds_nothing_up(bench):
+async def test_endless_post_response_blocks_nothing(bench):
     streams = []
 
     async def answer(method, path, body, writer):
@@ -345,7 +385,7 @@ async def test_an_answer_to_a_post_that_never_ends_holds_nothing_up(bench):
         await bench.ready(SseServer("older", f"{address.replace('//', '//name:word@')}/sse"))
 
 
-async def test_a_stop_at_any_moment_of_connecting_leaves_nothing_unawaited(bench, recwarn):
+async def test_stop_at_any_moment_of_connecting_leaves_no_task(bench, recwarn):
     async def answer(method, path, body, writer):
         if method == "GET":
             events(writer, "/messages")

@@ -1,4 +1,4 @@
-"""Tokens in the keyring of the operating system, by the library `keyring` and a backend of the test."""
+"""Tokens in the operating system's keyring, through the library `keyring` and a test backend."""
 
 import threading
 
@@ -7,7 +7,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.backends.fail import Keyring as NoKeyring
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp import keyring as system_keyring
 from dragoman.mcp.keyring import SystemKeyring
 from dragoman.mcp.token_store import TokenStore
@@ -17,7 +17,7 @@ SECRET = {"tokens": {"access_token": "a-secret-token"}}
 
 
 class MemoryKeyring(KeyringBackend):
-    """Keeps passwords as a keyring does; `trouble` is run before each."""
+    """Stores passwords like a keyring. `trouble` is called before each access."""
 
     priority = 5
 
@@ -46,7 +46,7 @@ def backend():
     keyring.set_keyring(before)
 
 
-async def test_a_keyring_that_answers_has_the_tokens_and_the_file_has_none(backend, tmp_path):
+async def test_available_keyring_stores_the_tokens_instead_of_the_file(backend, tmp_path):
     store = TokenStore(URL, tmp_path, SystemKeyring())
     await store.save(ISSUER, SECRET)
     [file] = tmp_path.glob("*.json")
@@ -58,18 +58,18 @@ async def test_a_keyring_that_answers_has_the_tokens_and_the_file_has_none(backe
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_where_no_keyring_answers_a_file_has_the_tokens(backend, tmp_path, is_there, caplog):
+async def test_file_stores_the_tokens_without_a_keyring(backend, tmp_path, is_there, caplog):
     keyring.set_keyring(MemoryKeyring() if is_there else NoKeyring())
     keyring.get_keyring().trouble = lambda: 1 / 0
     store = TokenStore(URL, tmp_path, SystemKeyring())
     await store.save(ISSUER, SECRET)
     await store.save(ISSUER, SECRET)
     assert (await store.load())["tokens"] == SECRET["tokens"]
-    warnings = [record.getMessage() for record in caplog.records if "kept in files" in record.getMessage()]
+    warnings = [record.getMessage() for record in caplog.records if "stored in files" in record.getMessage()]
     assert len(warnings) == (1 if is_there else 0)
 
 
-async def test_a_keyring_that_hangs_is_left_after_a_bounded_time(backend, tmp_path, monkeypatch):
+async def test_hanging_keyring_times_out(backend, tmp_path, monkeypatch):
     monkeypatch.setattr(system_keyring, "TIMEOUT_S", 0.2)
     release = threading.Event()
     backend.trouble = release.wait
@@ -79,18 +79,18 @@ async def test_a_keyring_that_hangs_is_left_after_a_bounded_time(backend, tmp_pa
     assert (await store.load())["tokens"] == SECRET["tokens"]
 
 
-async def test_tokens_in_a_keyring_that_answers_no_more_fail_the_server_in_words(backend, tmp_path):
+async def test_failed_keyring_fails_the_server_with_a_reason(backend, tmp_path):
     await TokenStore(URL, tmp_path, SystemKeyring()).save(ISSUER, SECRET)
     backend.trouble = lambda: 1 / 0
-    with pytest.raises(ServerFailure, match=r"in the keyring of the operating system: .* failed") as caught:
+    with pytest.raises(McpServerError, match=r"in the keyring of the operating system: .* failed") as caught:
         await TokenStore(URL, tmp_path, SystemKeyring()).load()
     assert "a-secret-token" not in str(caught.value)
 
 
-async def test_tokens_that_cannot_be_forgotten_are_still_known(backend, tmp_path):
+async def test_tokens_that_cannot_be_deleted_stay_known(backend, tmp_path):
     await TokenStore(URL, tmp_path, SystemKeyring()).save(ISSUER, SECRET)
     backend.trouble = lambda: 1 / 0
-    with pytest.raises(ServerFailure):
+    with pytest.raises(McpServerError):
         await TokenStore(URL, tmp_path, SystemKeyring()).remove()
     backend.trouble = lambda: None
     assert await TokenStore(URL, tmp_path, SystemKeyring()).remove()

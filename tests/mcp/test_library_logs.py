@@ -1,4 +1,4 @@
-"""The libraries beneath log addresses and headers: of what they do for us nothing, of the rest what they always log."""
+"""The HTTP libraries log URLs and headers. Their logs are silenced for our requests only."""
 
 import logging
 import subprocess
@@ -12,7 +12,7 @@ from tests.mcp.servers.commands import scripted_http
 
 
 @pytest.mark.parametrize(("kind", "path"), [(HttpServer, "mcp"), (SseServer, "sse")])
-async def test_what_a_library_does_for_us_is_not_logged_and_what_it_does_for_others_is(bench, kind, path, caplog):
+async def test_library_logs_are_silenced_only_for_our_requests(bench, kind, path, caplog):
     caplog.set_level(logging.DEBUG)
     with scripted_http() as address:
         server = await bench.ready(kind("web", f"{address}/{path}"))

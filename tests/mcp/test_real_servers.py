@@ -1,4 +1,4 @@
-"""The real servers start and answer here: the official SDK's client against each."""
+"""The real servers work here with the official SDK's client."""
 
 import json
 import subprocess
@@ -19,14 +19,14 @@ async def names_in(client):
     return {tool.name for tool in (await client.list_tools()).tools}
 
 
-async def test_the_time_server_tells_the_time():
+async def test_time_server_returns_the_time():
     async with judging_command(TIME) as client:
         assert await names_in(client) == {"get_current_time", "convert_time"}
         answer = json.loads(text_of(await client.call_tool("get_current_time", {"timezone": "Asia/Tokyo"})))
         assert str(datetime.fromisoformat(answer["datetime"]).utcoffset()) == "9:00:00"
 
 
-async def test_the_git_server_sees_a_repository(tmp_path):
+async def test_git_server_reads_a_repository(tmp_path):
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
     (tmp_path / "new.txt").write_text("new\n")
     async with judging_command(git(tmp_path)) as client:

@@ -1,4 +1,4 @@
-"""A server at an address that does not answer as it should fails alone, for a reason in words."""
+"""A server at a URL with invalid responses fails with a readable reason, without affecting others."""
 
 import threading
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.definition import HttpServer, SseServer
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import scripted_http
@@ -16,7 +16,7 @@ PAGE = b"<!doctype html><title>Sign in</title>"
 
 @contextmanager
 def always(status, media_type, body, seen=None):
-    """Answer every request alike, and note its headers; give the address."""
+    """Answer every request the same way and record its headers."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
@@ -51,31 +51,37 @@ def always(status, media_type, body, seen=None):
             b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Invalid host"}}',
             "Invalid host (HTTP 403)",
         ),
-        (HttpServer, 200, "application/json", b"", "with nothing; expected JSON or an event stream"),
-        (HttpServer, 200, "", b"", "with nothing; expected JSON or an event stream"),
-        (HttpServer, 200, "text/html", PAGE, "a web page is there, and no MCP server: check the path"),
-        (SseServer, 200, "text/html", PAGE, "a web page is there, and no MCP server: check the path"),
-        (HttpServer, 429, "application/json", b'{"message": "come back later"}', "HTTP 429; it says: come back later"),
-        (HttpServer, 400, "application/json", b'{"detail": "no such tenant"}', "it says: no such tenant"),
+        (HttpServer, 200, "application/json", b"", "with an empty body; expected JSON or an event stream"),
+        (HttpServer, 200, "", b"", "with an empty body; expected JSON or an event stream"),
+        (HttpServer, 200, "text/html", PAGE, "this is a web page, not an MCP server: check the path"),
+        (SseServer, 200, "text/html", PAGE, "this is a web page, not an MCP server: check the path"),
+        (
+            HttpServer,
+            429,
+            "application/json",
+            b'{"message": "come back later"}',
+            "HTTP 429; its message: come back later",
+        ),
+        (HttpServer, 400, "application/json", b'{"detail": "no such tenant"}', "its message: no such tenant"),
     ],
 )
-async def test_what_is_no_answer_is_a_reason_in_words(bench, make, status, media_type, body, words):
+async def test_invalid_response_becomes_a_readable_reason(bench, make, status, media_type, body, words):
     with always(status, media_type, body) as address:
         server = bench.server(make("web", address))
         await server.settled()
         assert server.state == "failed"
         assert words in server.reason
-        with pytest.raises(ServerFailure, match="web"):
+        with pytest.raises(McpServerError, match="web"):
             await server.call("echo", {})
 
 
-async def test_the_failure_of_a_call_names_its_server(bench):
+async def test_failed_call_names_its_server(bench):
     server = await bench.ready()
-    with pytest.raises(ServerFailure, match=r"^one: no such tool: nowhere"):
+    with pytest.raises(McpServerError, match=r"^one: no such tool: nowhere"):
         await server.call("nowhere", {})
 
 
-async def test_two_headers_of_one_name_are_both_sent(bench):
+async def test_repeated_header_names_are_all_sent(bench):
     seen = []
     with always(500, "", b"", seen) as address:
         server = bench.server(HttpServer("web", address, (("X-Scope", "a"), ("X-Scope", "b"))))
@@ -97,13 +103,13 @@ async def test_bodies_and_events_over_http_are_bounded(bench, monkeypatch, optio
         server = bench.server(HttpServer("web", f"{address}/mcp"))
         await server.settled()
         if place == "list":
-            assert "its answer is longer than 5000 bytes, the limit" in server.reason
+            assert "its answer is longer than the limit of 5000 bytes" in server.reason
         else:
-            with pytest.raises(ServerFailure, match="longer than 5000 bytes"):
+            with pytest.raises(McpServerError, match="longer than the limit of 5000 bytes"):
                 await server.call("echo", {})
 
 
-async def test_a_field_that_the_person_leaves_out_has_the_default_of_the_form(bench):
+async def test_omitted_form_field_has_its_default(bench):
     fields = {"size": {"type": "string", "default": "XL"}, "colour": {"type": "string"}}
     question = {"message": "?", "requestedSchema": {"type": "object", "properties": fields}}
     answers = Answers(elicited={"action": "accept", "content": {"colour": "red"}})

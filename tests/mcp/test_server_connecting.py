@@ -1,4 +1,4 @@
-"""How a server gets ready, and what is said when it does not."""
+"""How a server becomes ready, and the reason if it does not."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ async def test_a_server_is_ready_with_its_tools(bench):
     assert server.status().tools == 1
 
 
-async def test_it_runs_where_it_was_told_and_with_a_short_environment(bench, tmp_path, monkeypatch):
+async def test_server_runs_in_its_directory_with_a_small_environment(bench, tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_OF_OURS", "x")
     command = scripted(echo_env=True)
     definition = StdioServer("one", command[0], tuple(command[1:]), (("GIVEN", "y"),))
@@ -27,42 +27,42 @@ async def test_it_runs_where_it_was_told_and_with_a_short_environment(bench, tmp
     assert "SECRET_OF_OURS" not in said.text
 
 
-async def test_all_pages_of_tools_are_turned(bench):
+async def test_all_pages_of_tools_are_read(bench):
     server = await bench.ready(tools=[], tool_count=250, page_size=20)
     assert len(server.tools) == 250
     assert len({tool.name for tool in server.tools}) == 250
 
 
-async def test_pages_that_never_end_are_turned_no_further_than_they_are_new(bench):
+async def test_repeating_pages_are_read_once(bench):
     server = await bench.ready(tools=[], tool_count=30, page_size=10, endless_cursor=True)
     assert 30 <= len(server.tools) <= 10_000
 
 
-async def test_a_server_that_ignores_what_it_does_not_know_is_ready_at_once(bench):
+async def test_server_that_ignores_unknown_methods_is_ready_quickly(bench):
     server = await bench.ready(ignore_unknown_methods=True)
     assert server.state == "ready"
 
 
 @pytest.mark.parametrize("garbage", ["text", "blank", "binary", "half", "json"])
-async def test_garbage_on_stdout_does_no_harm(bench, garbage):
+async def test_garbage_on_stdout_is_ignored(bench, garbage):
     server = await bench.ready(garbage=[garbage])
     result = await server.call("echo", {"text": "still here"})
     assert "still here" in result.content[0].text
 
 
-async def test_bytes_that_come_in_pieces_are_put_together(bench):
+async def test_messages_in_pieces_are_joined(bench):
     server = await bench.ready(piece_bytes=7)
     assert "whole" in (await server.call("echo", {"text": "whole"})).content[0].text
 
 
-async def test_a_missing_command_is_a_clear_failure_of_that_server_alone(bench):
+async def test_missing_command_only_fails_its_server(bench):
     missing, other = bench.server(StdioServer("missing", "no-such-program-anywhere")), bench.server()
     await asyncio.gather(missing.settled(), other.settled())
     assert (missing.state, other.state) == ("failed", "ready")
     assert "no such command" in missing.reason
 
 
-async def test_a_server_that_dies_at_the_start_says_why(bench):
+async def test_reason_of_an_exit_at_start_is_reported(bench):
     server = bench.server(crash_at="start", crash_code=9, crash_stderr="the licence has run out")
     await server.settled()
     assert server.state == "failed"
@@ -71,7 +71,7 @@ async def test_a_server_that_dies_at_the_start_says_why(bench):
 
 
 @pytest.mark.parametrize("place", ["initialize", "list"])
-async def test_a_server_that_dies_in_the_handshake_says_why(bench, place):
+async def test_reason_of_an_exit_during_the_handshake_is_reported(bench, place):
     server = bench.server(crash_at=place, crash_stderr="out of memory")
     await server.settled()
     assert server.state == "failed"
@@ -79,30 +79,30 @@ async def test_a_server_that_dies_in_the_handshake_says_why(bench, place):
 
 
 @pytest.mark.parametrize("place", ["start", "initialize", "list"])
-async def test_a_server_that_hangs_is_given_up(bench, place, monkeypatch):
+async def test_hanging_server_times_out(bench, place, monkeypatch):
     monkeypatch.setattr(server_module, "CONNECT_TIMEOUT_S", 3.0)
     server = bench.server(hang_at=place, stderr="fetching the catalogue")
     await server.settled()
     assert server.state == "failed"
-    assert "did not get ready within" in server.reason
+    assert "was not ready within" in server.reason
     assert "fetching the catalogue" in server.reason
 
 
-async def test_a_server_that_is_not_one_is_a_failure(bench):
+async def test_program_that_is_not_a_server_fails(bench):
     server = bench.server(StdioServer("echo", "/bin/echo", ("hello",)))
     await server.settled()
     assert server.state == "failed"
     assert "exited with code 0" in server.reason
 
 
-async def test_a_version_that_is_not_known_is_a_failure_in_words(bench):
+async def test_unknown_version_fails_with_a_reason(bench):
     server = bench.server(protocol_version="1999-01-01")
     await server.settled()
     assert server.state == "failed"
     assert "1999-01-01" in server.reason
 
 
-async def test_secrets_are_hidden_in_the_reason_and_in_every_form_of_the_server(bench):
+async def test_secrets_are_redacted_in_reasons_and_descriptions(bench):
     command = scripted(crash_at="start", crash_stderr="cannot log in with hunter2-canary")
     server = bench.server(StdioServer("one", command[0], tuple(command[1:]), (("PASSWORD", "hunter2-canary"),)))
     await server.settled()
@@ -110,14 +110,14 @@ async def test_secrets_are_hidden_in_the_reason_and_in_every_form_of_the_server(
     assert "hunter2-canary" not in f"{server!r} {server.definition!r} {server.status()!r}"
 
 
-async def test_colours_and_control_letters_of_stderr_are_not_shown(bench):
+async def test_colours_and_control_characters_of_stderr_are_removed(bench):
     server = bench.server(crash_at="start", crash_stderr="\x1b[31mred\x1b[0m\x07 alert")
     await server.settled()
     assert "red alert" in server.reason
 
 
 @pytest.mark.parametrize("path", ["mcp", "sse"])
-async def test_a_server_at_an_address_is_ready_with_its_tools(bench, path):
+async def test_server_at_a_url_is_ready_with_its_tools(bench, path):
     with scripted_http() as address:
         make = HttpServer if path == "mcp" else SseServer
         server = await bench.ready(make("web", f"{address}/{path}"))
@@ -127,7 +127,7 @@ async def test_a_server_at_an_address_is_ready_with_its_tools(bench, path):
 
 
 @pytest.mark.parametrize("path", ["mcp", "sse"])
-async def test_nothing_at_an_address_is_a_clear_failure(bench, path):
+async def test_unreachable_url_fails_with_a_reason(bench, path):
     make = HttpServer if path == "mcp" else SseServer
     server = bench.server(make("web", f"http://127.0.0.1:1/{path}?token=canary-token", (("X-Key", "canary-key"),)))
     await server.settled()
@@ -136,7 +136,7 @@ async def test_nothing_at_an_address_is_a_clear_failure(bench, path):
     assert "canary" not in server.reason
 
 
-async def test_an_address_that_is_none_is_a_clear_failure(bench):
+async def test_invalid_url_fails_with_a_reason(bench):
     server = bench.server(HttpServer("web", "nonsense"))
     await server.settled()
-    assert "no http or https URL" in server.reason
+    assert "not an http or https URL" in server.reason

@@ -1,4 +1,4 @@
-"""The scripted servers do what they are told, seen over bare pipes: what is tested with them stands on this."""
+"""The scripted servers behave as configured, checked over plain pipes. Other tests rely on this."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.proc.processes import pids_in, wait_until_gone
 from tests.waiting import wait_until
 
 A_MOMENT_S = 0.3
-"""How long a thing that must not happen is waited for: a fault may go unseen, but a healthy server never fails."""
+"""How long to wait for an event that must not happen. A fault may go unseen, but a healthy server never fails."""
 
 
 def starting(**options):
@@ -23,7 +23,7 @@ def starting(**options):
 
 @pytest.fixture
 def pid_file(tmp_path):
-    """A file for pids; whoever announced itself there is killed in the end."""
+    """A file for pids. Processes recorded there are killed at the end."""
     file = tmp_path / "pids"
     yield file
     pids = [int(line) for line in file.read_text().split()]
@@ -41,16 +41,16 @@ def text_of(result):
 
 
 def is_silent(client, *unanswered):
-    """Tell whether these requests stay unanswered while others are answered, up to the end."""
+    """Return whether these requests stay unanswered while others are answered, until the end."""
     for _ in range(3):
         client.request("ping")
     client.hang_up()
     while line := client.line():
-        client.heard.append(json.loads(line))
-    return not any(message["id"] in unanswered for message in client.heard if "method" not in message)
+        client.received.append(json.loads(line))
+    return not any(message["id"] in unanswered for message in client.received if "method" not in message)
 
 
-def test_without_options_it_is_an_ordinary_server_with_one_tool():
+def test_server_without_options_has_one_tool():
     with starting() as client:
         introduction = client.initialize()
         assert introduction["protocolVersion"] == VERSION
@@ -61,7 +61,7 @@ def test_without_options_it_is_an_ordinary_server_with_one_tool():
         assert client.ended() == (0, "")
 
 
-def test_it_says_who_it_is():
+def test_server_introduces_itself():
     with starting(name="weather", version="7", instructions="Ask me.", protocol_version="2024-11-05") as client:
         introduction = client.initialize()
         assert introduction["serverInfo"] == {"name": "weather", "version": "7"}
@@ -73,7 +73,7 @@ def test_a_misspelt_option_is_refused():
         assert client.ended() == (1, "no such option: hang_att\n")
 
 
-def test_tools_are_listed_as_given():
+def test_configured_tools_are_listed():
     tool = {
         "name": "forecast",
         "description": "Tomorrow's weather",
@@ -89,7 +89,7 @@ def test_tools_are_listed_as_given():
         assert client.request("tools/call", name="absent")["error"]["code"] == -32602
 
 
-def test_thousands_of_tools_come_in_pages():
+def test_thousands_of_tools_are_listed_in_pages():
     with starting(tools=[], tool_count=3000, page_size=1000) as client:
         page = client.request("tools/list")["result"]
         assert (len(page["tools"]), page["nextCursor"]) == (1000, "1000/0")
@@ -97,7 +97,7 @@ def test_thousands_of_tools_come_in_pages():
         assert client.request("tools/list", cursor="nonsense")["error"]["code"] == -32602
 
 
-def test_an_endless_list_always_names_another_cursor():
+def test_endless_list_always_returns_a_new_cursor():
     with starting(tool_count=3, page_size=2, endless_cursor=True) as client:
         cursors, page = set(), client.request("tools/list")["result"]
         for _ in range(10):
@@ -108,19 +108,19 @@ def test_an_endless_list_always_names_another_cursor():
 
 
 @pytest.mark.parametrize(("place", "method"), [("initialize", "initialize"), ("list", "tools/list")])
-def test_it_hangs_at_its_place_and_answers_elsewhere(place, method):
+def test_server_only_hangs_at_the_configured_place(place, method):
     with starting(hang_at=place) as client:
         assert is_silent(client, client.ask(method, protocolVersion=VERSION))
 
 
-def test_a_hang_in_a_call_is_of_that_tool_only():
+def test_hang_in_a_call_only_affects_its_tool():
     with starting(tools=[{"name": "quick"}, {"name": "stuck", "does": {"hang_at": "call"}}]) as client:
         stuck = client.ask("tools/call", name="stuck")
         assert client.call("quick", text="done")["content"][0]["text"] == "done"
         assert is_silent(client, stuck)
 
 
-def test_a_hang_at_the_start_sees_not_even_the_end_of_stdin(pid_file):
+def test_hang_at_the_start_ignores_the_end_of_stdin(pid_file):
     with starting(hang_at="start", pid_file=str(pid_file)) as client:
         assert pids_in(pid_file, count=1) == [client.process.pid]
         client.ask("ping")
@@ -136,7 +136,7 @@ def test_a_hang_at_the_start_sees_not_even_the_end_of_stdin(pid_file):
     ("place", "method"),
     [("start", None), ("initialize", "initialize"), ("list", "tools/list"), ("call", "tools/call")],
 )
-def test_it_crashes_at_its_place_with_code_and_last_words(place, method):
+def test_server_crashes_at_its_place_with_code_and_stderr(place, method):
     with starting(crash_at=place, crash_code=7, crash_stderr="no more disk\n") as client:
         if method:
             client.request("ping")
@@ -145,7 +145,7 @@ def test_it_crashes_at_its_place_with_code_and_last_words(place, method):
         assert client.ended() == (7, "no more disk\n")
 
 
-def test_a_crash_may_be_a_signal_and_leave_half_an_answer():
+def test_crash_can_be_a_signal_after_half_an_answer():
     with starting(crash_at="answer", crash_code=-9) as client:
         client.ask("tools/call", name="echo", arguments={"text": "hello"})
         line = client.line()
@@ -154,7 +154,7 @@ def test_a_crash_may_be_a_signal_and_leave_half_an_answer():
         assert client.ended()[0] == -signal.SIGKILL
 
 
-def test_a_crash_that_comes_once_is_over_after_a_restart(tmp_path):
+def test_single_crash_does_not_repeat_after_a_restart(tmp_path):
     command = scripted(crash_at="call", crash_once=str(tmp_path / "crashed"))
     with RawClient(command) as client:
         client.ask("tools/call", name="echo")
@@ -164,11 +164,11 @@ def test_a_crash_that_comes_once_is_over_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("delay", [A_MOMENT_S, {"list": A_MOMENT_S}])
-def test_a_delayed_answer_comes_after_those_that_are_not(delay):
+def test_delayed_answer_arrives_after_the_others(delay):
     with starting(delay_s=delay) as client:
         slow = client.ask("tools/list")
         client.request("ping")
-        assert client.heard == []
+        assert client.received == []
         assert client.response(slow)["result"]["tools"]
 
 
@@ -178,7 +178,7 @@ def test_stderr_is_written_at_the_start():
         assert client.ended() == (0, "warming up\n")
 
 
-def test_garbage_comes_before_every_message():
+def test_garbage_precedes_every_message():
     with starting(garbage=["text", "blank", "binary", "half", "json"]) as client:
         client.ask("ping")
         lines = [client.line() for _ in range(11)]
@@ -191,7 +191,7 @@ def test_garbage_comes_before_every_message():
         assert json.loads(lines[10]) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-def test_a_message_in_pieces_is_the_same_message():
+def test_message_in_pieces_is_unchanged():
     with starting(piece_bytes=3) as client:
         assert text_of(client.call(text="in pieces")) == "in pieces"
 
@@ -205,7 +205,7 @@ def test_pieces_are_written_one_by_one():
         process.kill()
 
 
-def test_it_outlives_sigterm():
+def test_server_outlives_sigterm():
     with starting(ignore_sigterm=True) as client:
         client.request("ping")
         client.process.terminate()
@@ -214,7 +214,7 @@ def test_it_outlives_sigterm():
         assert client.ended()[0] == 0
 
 
-def test_it_outlives_the_end_of_stdin():
+def test_server_outlives_the_end_of_stdin():
     with starting(ignore_eof=True) as client:
         client.request("ping")
         client.hang_up()
@@ -224,7 +224,7 @@ def test_it_outlives_the_end_of_stdin():
         assert client.ended()[0] == -signal.SIGTERM
 
 
-def test_what_it_leaves_behind_ignores_sigterm_and_outlives_it(pid_file):
+def test_left_processes_ignore_sigterm_and_outlive_the_server(pid_file):
     with starting(fork=["child", "session", "daemon"], pid_file=str(pid_file)) as client:
         client.request("ping")
         server, child, session, daemon = pids_in(pid_file, count=4)
@@ -238,7 +238,7 @@ def test_what_it_leaves_behind_ignores_sigterm_and_outlives_it(pid_file):
             os.kill(pid, 0)
 
 
-def test_it_goes_away_and_a_child_serves_on(pid_file):
+def test_server_exits_and_its_child_continues(pid_file):
     with starting(fork_and_exit="serve", pid_file=str(pid_file)) as client:
         assert client.process.wait(PATIENCE_S) == 0
         assert text_of(client.call(text="from the child")) == "from the child"
@@ -248,7 +248,7 @@ def test_it_goes_away_and_a_child_serves_on(pid_file):
         wait_until_gone([child])
 
 
-def test_it_goes_away_and_a_child_holds_the_pipes(pid_file):
+def test_server_exits_and_its_child_holds_the_pipes(pid_file):
     with starting(fork_and_exit="hold", pid_file=str(pid_file)) as client:
         assert client.process.wait(PATIENCE_S) == 0
         _, child = pids_in(pid_file, count=2)
@@ -261,12 +261,12 @@ def test_it_goes_away_and_a_child_holds_the_pipes(pid_file):
         assert client.line() == b""
 
 
-def test_a_result_may_be_large():
+def test_result_can_be_large():
     with starting(result_bytes=20_000_000) as client:
         assert text_of(client.call()) == "x" * 20_000_000
 
 
-def test_it_shows_its_surroundings(tmp_path):
+def test_server_reports_its_process(tmp_path):
     environment = {"GIVEN": "canary", "HIDDEN": "other"}
     with RawClient(scripted(echo_env=["GIVEN", "ABSENT"]), cwd=tmp_path, env=environment) as client:
         shown = json.loads(text_of(client.call()))
@@ -275,7 +275,7 @@ def test_it_shows_its_surroundings(tmp_path):
         assert json.loads(text_of(client.call()))["env"].items() >= environment.items()
 
 
-def test_each_call_adds_a_tool_and_tells_it():
+def test_each_call_adds_a_tool_and_announces_it():
     with starting(list_changed_after_call=True) as client:
         client.call()
         client.until(lambda message: message.get("method") == "notifications/tools/list_changed")
@@ -283,10 +283,10 @@ def test_each_call_adds_a_tool_and_tells_it():
         assert text_of(client.call("added_1", text="new")) == "new"
 
 
-def test_logs_and_progress_come_before_the_answer():
+def test_logs_and_progress_precede_the_answer():
     with starting(log=[{"level": "warning", "data": "hot"}], progress=2) as client:
         client.request("tools/call", name="echo", arguments={}, _meta={"progressToken": "t"})
-        log, *steps = [message["params"] for message in client.heard]
+        log, *steps = [message["params"] for message in client.received]
         assert log == {"level": "warning", "data": "hot"}
         assert steps == [
             {"progressToken": "t", "progress": number, "total": 2, "message": f"step {number}"} for number in (1, 2)
@@ -296,11 +296,11 @@ def test_logs_and_progress_come_before_the_answer():
 def test_without_a_token_there_is_no_progress():
     with starting(progress=2) as client:
         client.call()
-        assert client.heard == []
+        assert client.received == []
 
 
 @pytest.mark.parametrize("string_ids", [False, True])
-def test_it_asks_the_client_and_answers_with_what_it_learnt(string_ids):
+def test_server_asks_the_client_and_returns_the_answers(string_ids):
     form = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}
     sample = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
     with starting(elicit=form, sample=sample, roots=True, string_ids=string_ids) as client:
@@ -323,7 +323,7 @@ def test_it_asks_the_client_and_answers_with_what_it_learnt(string_ids):
     ]
 
 
-def test_an_unknown_method_is_an_error_or_is_ignored():
+def test_unknown_method_is_refused_or_ignored():
     with starting() as client:
         assert client.request("server/discover")["error"]["code"] == -32601
     with starting(ignore_unknown_methods=True) as client:
@@ -331,7 +331,7 @@ def test_an_unknown_method_is_an_error_or_is_ignored():
 
 
 @pytest.mark.parametrize("waiting", [{"hang_at": "call"}, {"roots": True}, {"delay_s": {"call": 60}}])
-def test_a_cancelled_call_is_noted_and_never_answered(waiting, tmp_path):
+def test_cancelled_call_is_recorded_and_not_answered(waiting, tmp_path):
     file = tmp_path / "cancelled"
     with starting(cancel_file=str(file), **waiting) as client:
         call = client.ask("tools/call", name="echo")
@@ -344,7 +344,7 @@ def test_a_cancelled_call_is_noted_and_never_answered(waiting, tmp_path):
         ]
 
 
-def test_a_cancellation_that_comes_too_late_is_not_noted(tmp_path):
+def test_late_cancellation_is_not_recorded(tmp_path):
     file = tmp_path / "cancelled"
     with starting(cancel_file=str(file)) as client:
         client.call()
@@ -353,7 +353,7 @@ def test_a_cancellation_that_comes_too_late_is_not_noted(tmp_path):
         assert not file.exists()
 
 
-def test_what_came_is_recorded(tmp_path):
+def test_received_messages_are_recorded(tmp_path):
     file = tmp_path / "record"
     with starting(record=str(file)) as client:
         client.initialize()
@@ -362,7 +362,7 @@ def test_what_came_is_recorded(tmp_path):
         assert methods == ["initialize", "notifications/initialized", "ping"]
 
 
-def test_prompts_take_arguments():
+def test_prompts_accept_arguments():
     arguments = [{"name": "city", "required": True}, {"name": "day"}]
     prompt = {"name": "weather", "description": "Ask for weather", "arguments": arguments}
     with starting(prompts=[{**prompt, "text": "Weather in {city} {day}?"}]) as client:

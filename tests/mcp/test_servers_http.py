@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a scripted server over HTTP goes wrong as told, seen by a bare HTTP client."""
+"""Configured faults of a scripted HTTP server, checked with a plain HTTP client."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ SECRET = "Bearer canary"
 
 
 def ask(address, method, path, message=None, *, timeout_s=PATIENCE_S, **headers):
-    """Send one request; return status, headers and body."""
+    """Send one request. Return status, headers and body."""
     with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=timeout_s)) as connection:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, json.dumps(message) if message else None, named)
@@ -36,7 +36,7 @@ def opened(address):
 
 @contextmanager
 def listening(address, session):
-    """Open the stream of a session, and give it once the server has opened it too."""
+    """Open the stream of a session, and yield it once the server has opened it as well."""
     with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=PATIENCE_S)) as connection:
         connection.request("GET", "/mcp", headers={"Mcp-Session-Id": session})
         with connection.getresponse() as response:
@@ -56,7 +56,7 @@ def test_a_session_lives_until_it_is_deleted():
         assert ask(address, "GET", "/nowhere")[0] == 404
 
 
-def test_sessions_do_not_hear_each_other():
+def test_sessions_do_not_receive_each_others_messages():
     with scripted_http({"list_changed_after_call": True}) as address:
         first, second = opened(address), opened(address)
         ask(address, "POST", "/mcp", CALL, Mcp_Session_Id=first)
@@ -65,7 +65,7 @@ def test_sessions_do_not_hear_each_other():
         assert [tool["name"] for tool in tools] == ["echo"]
 
 
-def test_a_later_listener_takes_the_stream_over():
+def test_later_listener_replaces_the_stream():
     with scripted_http({"list_changed_after_call": True}) as address:
         session = opened(address)
         with listening(address, session), listening(address, session) as later:
@@ -81,7 +81,7 @@ def test_a_misspelt_option_is_refused(capfd):
 
 
 @pytest.mark.parametrize(("path", "method"), [("/mcp", "POST"), ("/sse", "GET")])
-def test_a_header_may_be_required(path, method, tmp_path):
+def test_header_can_be_required(path, method, tmp_path):
     file = tmp_path / "requests"
     with scripted_http(authorization=SECRET, requests_file=str(file)) as address:
         status, headers, _ = ask(address, method, path, INITIALIZE)
@@ -94,20 +94,20 @@ def test_a_header_may_be_required(path, method, tmp_path):
 
 
 @pytest.mark.parametrize("status", [401, 404, 500, 503])
-def test_every_answer_may_have_one_status(status):
+def test_every_response_can_have_one_status(status):
     with scripted_http(status=status) as address:
         assert ask(address, "POST", "/mcp", INITIALIZE)[0] == status
         assert ask(address, "GET", "/sse")[0] == status
 
 
-def test_a_redirect_within_the_server_arrives():
+def test_redirect_within_the_server_is_followed():
     with scripted_http(redirect="/moved") as address:
         status, headers, _ = ask(address, "POST", "/mcp", INITIALIZE)
         assert (status, headers["Location"]) == (307, "/moved/mcp")
         assert ask(address, "POST", "/moved/mcp", INITIALIZE)[0] == 200
 
 
-def test_a_redirect_elsewhere_names_the_address():
+def test_external_redirect_names_the_address():
     with scripted_http(redirect="http://127.0.0.1:9/mcp") as address:
         status, headers, _ = ask(address, "POST", "/mcp", INITIALIZE)
         assert (status, headers["Location"]) == (307, "http://127.0.0.1:9/mcp")
@@ -117,7 +117,7 @@ def test_a_redirect_elsewhere_names_the_address():
     ("kind", "content_type"),
     [("html", "text/html"), ("json", "application/json"), ("event", "text/event-stream")],
 )
-def test_garbage_is_no_message(kind, content_type):
+def test_garbage_is_not_a_message(kind, content_type):
     with scripted_http(garbage=kind) as address:
         status, headers, body = ask(address, "POST", "/mcp", INITIALIZE)
         assert (status, headers["Content-Type"]) == (200, content_type)
@@ -125,17 +125,17 @@ def test_garbage_is_no_message(kind, content_type):
             json.loads(body.partition(b"data: ")[2] or body)
 
 
-def test_a_hung_server_takes_the_request_and_is_silent():
+def test_hung_server_accepts_the_request_and_never_answers():
     with scripted_http(hang=True) as address, pytest.raises(TimeoutError):
         ask(address, "POST", "/mcp", INITIALIZE, timeout_s=A_MOMENT_S)
 
 
-def test_a_connection_may_be_dropped_before_any_answer():
+def test_connection_can_be_dropped_before_any_answer():
     with scripted_http(drop="start") as address, pytest.raises(http.client.RemoteDisconnected):
         ask(address, "POST", "/mcp", INITIALIZE)
 
 
-def test_a_connection_may_be_dropped_in_a_call():
+def test_connection_can_be_dropped_during_a_call():
     with scripted_http(drop="call") as address:
         session = opened(address)
         with pytest.raises(http.client.IncompleteRead):
@@ -152,12 +152,12 @@ def test_a_crash_in_the_answer_leaves_half_of_it():
             ask(address, "POST", "/mcp", INITIALIZE)
 
 
-def test_a_server_may_have_no_stream_of_its_own():
+def test_server_can_have_no_stream_for_its_messages():
     with scripted_http(no_stream=True) as address:
         assert ask(address, "GET", "/mcp", Mcp_Session_Id=opened(address))[0] == 405
 
 
-def test_a_session_may_be_forgotten():
+def test_server_can_forget_a_session():
     with scripted_http(forget_after=2) as address:
         session = opened(address)
         statuses = [ask(address, "POST", "/mcp", CALL, Mcp_Session_Id=session)[0] for _ in range(3)]
@@ -165,20 +165,20 @@ def test_a_session_may_be_forgotten():
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])
-async def test_the_judge_gets_in_with_the_header(path):
+async def test_sdk_client_connects_with_the_header(path):
     with scripted_http(authorization=SECRET) as address:
         async with judging_address(address + path, headers={"Authorization": SECRET}) as client:
             assert (await client.call_tool("echo", {"text": "in"})).content[0].text == "in"
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])
-async def test_the_judge_follows_a_redirect_within_the_server(path):
+async def test_sdk_client_follows_a_redirect_within_the_server(path):
     with scripted_http(redirect="/moved") as address:
         async with judging_address(address + path) as client:
             assert (await client.call_tool("echo", {"text": "moved"})).content[0].text == "moved"
 
 
-async def test_the_judge_sees_a_dropped_call_fail():
+async def test_dropped_call_fails_in_the_sdk_client():
     with scripted_http(drop="call") as address:
         async with judging_address(address + "/mcp") as client:
             with pytest.raises(MCPError):

@@ -1,4 +1,4 @@
-"""The scripted servers speak MCP as the official SDK's client understands it, over every transport."""
+"""The scripted servers speak valid MCP over every transport, as judged by the official SDK's client."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
-async def test_it_introduces_itself_and_lists_its_tools_in_pages(transport):
+async def test_server_introduces_itself_and_lists_tools_in_pages(transport):
     async with judging(transport, name="weather", tool_count=5, page_size=4) as client:
         assert client.server_info.name == "weather"
         first = await client.list_tools()
@@ -29,7 +29,7 @@ async def test_a_call_is_answered(transport):
         assert (result.is_error, result.content[0].text) == (False, "grüezi")
 
 
-async def test_each_kind_of_content_is_valid(transport):
+async def test_each_content_type_is_valid(transport):
     async with judging(transport, content_tools=True) as client:
         results = {tool.name: await client.call_tool(tool.name, {}) for tool in (await client.list_tools()).tools[1:]}
     kinds = {name: result.content[0].type for name, result in results.items()}
@@ -65,7 +65,7 @@ async def test_progress_and_logs_arrive(transport):
 
 
 @pytest.mark.parametrize("string_ids", [False, True])
-async def test_it_asks_its_client(transport, string_ids):
+async def test_server_asks_its_client(transport, string_ids):
     async def elicit(context, params):
         return types.ElicitResult(action="accept", content={"city": params.message})
 
@@ -88,13 +88,13 @@ async def test_it_asks_its_client(transport, string_ids):
     assert rooted["roots"]["result"]["roots"][0]["uri"] == "file:///here"
 
 
-async def test_a_client_that_cannot_be_asked_says_so(transport):
+async def test_client_without_elicitation_refuses(transport):
     async with judging(transport, roots=True) as client:
         [content] = (await client.call_tool("echo", {})).content
         assert "error" in json.loads(content.text)["roots"]
 
 
-async def test_a_changed_list_is_told(transport):
+async def test_changed_list_is_announced(transport):
     told = asyncio.Event()
 
     async def on_message(message):
@@ -107,7 +107,7 @@ async def test_a_changed_list_is_told(transport):
         assert [tool.name for tool in (await client.list_tools()).tools] == ["echo", "added_1"]
 
 
-async def test_prompts_take_arguments(transport):
+async def test_prompts_accept_arguments(transport):
     prompt = {"name": "weather", "arguments": [{"name": "city", "required": True}], "text": "Weather in {city}?"}
     async with judging(transport, prompts=[prompt]) as client:
         [listed] = (await client.list_prompts()).prompts
@@ -118,7 +118,7 @@ async def test_prompts_take_arguments(transport):
             await client.get_prompt("weather", {})
 
 
-async def test_a_call_that_is_given_up_is_cancelled_at_the_server(transport, tmp_path):
+async def test_abandoned_call_is_cancelled_at_the_server(transport, tmp_path):
     cancelled, record = tmp_path / "cancelled", tmp_path / "record"
     tools = [{"name": "stuck", "does": {"hang_at": "call"}}, {"name": "echo"}]
     async with judging(transport, tools=tools, cancel_file=str(cancelled), record=str(record)) as client:

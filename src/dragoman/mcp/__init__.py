@@ -1,1 +1,1 @@
-"""MCP: servers to connect to, over our own processes, over HTTP, and over the ACP connection itself."""
+"""MCP servers: connections over child processes, over HTTP, and over the ACP connection itself."""

@@ -1,4 +1,4 @@
-"""Channels to an MCP server: requests and notifications, over pipes, an event stream, HTTP or the ACP connection.
+"""Channels to an MCP server: requests and notifications over pipes, an event stream, HTTP or the ACP connection.
 
 `open_channel` chooses by the definition of the server:
 
@@ -7,7 +7,7 @@
     HttpServer    `streamable_http.HttpChannel`
     AcpServer     AcpChannel: `mcp/message` over the connection to the client that has the server
 
-The two that use the network are imported on first need, in a thread, because they are large.
+The two that use the network are imported on first use, in a thread, because they are large.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.errors import (
-    ConnectionClosed,
+    ConnectionClosedError,
     DragomanError,
     ErrorCode,
-    InvalidResult,
+    InvalidResultError,
+    McpServerError,
     RemoteError,
     RpcError,
-    ServerFailure,
 )
 from dragoman.loading import load_in_background
-from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer
+from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer, StdioServer, login_command
 from dragoman.mcp.era import BOTH_ERAS, Era
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
@@ -44,76 +44,76 @@ if TYPE_CHECKING:
 CANCELLED = "notifications/cancelled"
 
 _BINDING_FAILURES: Mapping[int, str] = {
-    ErrorCode.METHOD_NOT_FOUND: "the client cannot be asked for a server of its own",
+    ErrorCode.METHOD_NOT_FOUND: "the client cannot provide servers",
     ErrorCode.REQUEST_CANCELLED: "the client cancelled the request",
-    ErrorCode.MCP_LIMIT_EXCEEDED: "the client takes no more requests for this server now",
+    ErrorCode.MCP_LIMIT_EXCEEDED: "the client currently accepts no more requests for this server",
     ErrorCode.MCP_BACKEND_FAILED: "the server inside the client failed",
 }
 
 _log = logging.getLogger("dragoman.mcp")
 
 
-class HttpRefusal(ServerFailure):
-    """The server refused a post by its status alone."""
+class HttpStatusError(McpServerError):
+    """The server refused a POST with an HTTP status and no JSON-RPC error."""
 
-    def __init__(self, status: int, words: str) -> None:
+    def __init__(self, status: int, message: str) -> None:
         self.status = status
-        super().__init__(words)
+        super().__init__(message)
 
 
-class AuthorisationFailed(ServerFailure):
-    """The server was not asked at all: there is no token for it, and why."""
+class AuthorizationError(McpServerError):
+    """No token is available, so the server was not asked. The message says why."""
 
 
-class NeedsAuthorisation(AuthorisationFailed):
-    """The server wants a person to log in, and this is no moment to ask one."""
+class AuthorizationRequiredError(AuthorizationError):
+    """The server requires a login, and the user cannot be asked now."""
 
-    ASKED = ("it wants you to log in", "it waits for you to log in")
-    """Reasons of a server whose person is asked meanwhile, and needs no other word."""
+    ASKED = ("it requires a login", "it is waiting for you to log in")
+    """Messages that need no further hint, because the user is being asked to log in."""
 
-    def __init__(self, server: str, words: str | None = None) -> None:
-        super().__init__(words or f"it wants you to log in: run `dragoman mcp login {server}`")
+    def __init__(self, server: HttpServer, message: str | None = None) -> None:
+        super().__init__(message or f"it requires a login: run `{login_command(server)}`")
 
 
-class SessionForgotten(ConnectionClosed):
-    """The server no longer knows the session, as after a restart of its own; it has not handled the request."""
+class SessionForgottenError(ConnectionClosedError):
+    """The server no longer knows the session, for example after a restart. It did not handle the request."""
 
     def __init__(self) -> None:
-        super().__init__("the server has forgotten this session, as after a restart of its own")
+        super().__init__("the server no longer knows this session; it may have restarted")
 
 
 class InboundHandler(Protocol):
-    """Handles the requests and notifications that a server sends by itself."""
+    """Handles the requests and notifications that a server sends."""
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request; raises RpcError."""
+        """Answer a request. Raises RpcError."""
         ...
 
-    async def take(self, method: str, params: dict[str, Any]) -> None:
-        """Take a notification."""
+    async def receive(self, method: str, params: dict[str, Any]) -> None:
+        """Handle a notification."""
         ...
 
 
 class Channel(Protocol):
-    """An open connection to a server; `closed` is set when the server is gone."""
+    """An open connection to a server. `closed` is set when the server is gone."""
 
     closed: asyncio.Event
     version: str | None
-    """The agreed version of MCP, for transports that send it with each message."""
+    """The agreed MCP version, for transports that send it with each message."""
 
     @property
     def eras(self) -> frozenset[Era]:
-        """The eras that this transport is part of."""
+        """The MCP eras that this transport supports."""
         ...
 
     @property
     def sends_headers(self) -> bool:
-        """Whether requests have headers."""
+        """Whether requests have HTTP headers."""
         ...
 
     @property
     def can_ping(self) -> bool:
-        """Whether messages arrive in order, so that a ping behind a request tells that it was ignored."""
+        """Whether messages arrive in order, so a `ping` sent after a request shows whether that request was ignored."""
         ...
 
     async def ask(
@@ -124,19 +124,19 @@ class Channel(Protocol):
         cancellable: bool = True,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Send a request; cancelling the wait cancels the request, if it is cancellable. Headers are for HTTP alone.
+        """Send a request and return its result. Cancelling the wait cancels a cancellable request.
 
-        Raises RemoteError, InvalidResult, ServerFailure and ConnectionClosed.
+        `headers` only apply to HTTP. Raises RemoteError, InvalidResultError, McpServerError and ConnectionClosedError.
         """
         ...
 
-    async def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification; raises ConnectionClosed."""
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification. Raises ConnectionClosedError."""
         ...
 
 
 class PeerChannel:
-    """A channel over any of our transports."""
+    """A channel over any transport of `dragoman.wire`."""
 
     sends_headers = False
     can_ping = True
@@ -159,27 +159,27 @@ class PeerChannel:
         del headers
         return decode_object(method, await self.peer.call(method, params, cancellable=cancellable))
 
-    async def tell(self, method: str, params: dict[str, Any]) -> None:
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
         await self.peer.notify(method, params)
 
     async def request(self, request: IncomingRequest) -> dict[str, Any]:
-        """Answer a request of the server, for the peer."""
+        """Answer a request from the server."""
         try:
             params = decode_object(request.method, request.params)
-        except InvalidResult:
+        except InvalidResultError:
             raise RpcError(ErrorCode.INVALID_PARAMS, "expected an object of parameters") from None
         return await self._inbound.answer(request.method, params)
 
     def notification(self, method: str, params: Raw) -> Awaitable[None] | None:
-        """Take a notification of the server, for the peer."""
+        """Handle a notification from the server."""
         try:
-            return self._inbound.take(method, decode_object(method, params))
-        except InvalidResult:
-            _log.warning("a notification whose parameters are no object was ignored")
+            return self._inbound.receive(method, decode_object(method, params))
+        except InvalidResultError:
+            _log.warning("a notification was ignored because its parameters are not an object")
             return None
 
     async def watch(self) -> None:
-        """Set `closed` when the server is gone."""
+        """Set `closed` when the connection ends."""
         await self.peer.wait_ended()
         self.closed.set()
 
@@ -188,7 +188,7 @@ class PeerChannel:
 async def open_peer(
     transport: Transport, inbound: InboundHandler, eras: frozenset[Era] = BOTH_ERAS
 ) -> AsyncGenerator[PeerChannel]:
-    """Open a channel over a transport of ours."""
+    """Open a channel over a transport."""
     channel = PeerChannel(transport, inbound, eras)
     async with channel.peer:
         watch = asyncio.create_task(channel.watch())
@@ -200,18 +200,18 @@ async def open_peer(
 
 
 class McpMessageRouter:
-    """Routes each `mcp/message` of the client to the request that it belongs to; others are dropped."""
+    """Routes each `mcp/message` notification to the request that it belongs to. Others are dropped."""
 
     def __init__(self) -> None:
         self._inbounds: dict[tuple[str, str], InboundHandler] = {}
 
     def register(self, routes: Routes) -> None:
-        """Handle the notifications of servers inside the client."""
-        routes.on_notification(MCP_NOTIFICATION, self._take)
+        """Register the handler for notifications of servers inside the client."""
+        routes.on_notification(MCP_NOTIFICATION, self._receive)
 
     @contextmanager
     def requesting(self, server_id: str, inbound: InboundHandler) -> Generator[str]:
-        """Yield the id of a new request, and route its notifications to this handler until it is answered."""
+        """Yield the id of a new request and route its notifications to `inbound` until it is answered."""
         # No counter: a bridge may pass on requests of an earlier agent that its viewer is still busy with.
         request_id = str(uuid.uuid4())
         self._inbounds[server_id, request_id] = inbound
@@ -220,17 +220,17 @@ class McpMessageRouter:
         finally:
             del self._inbounds[server_id, request_id]
 
-    async def _take(self, params: v1.MessageMcpNotification) -> None:
+    async def _receive(self, params: v1.MessageMcpNotification) -> None:
         inbound = self._inbounds.get((params.server_id, params.request_id))
         if inbound is not None:
-            await inbound.take(params.method, params.params or {})
+            await inbound.receive(params.method, params.params or {})
 
 
 class AcpChannel:
-    """A channel over the ACP connection: each request inside one `mcp/message`.
+    """A channel over the ACP connection. Each request is wrapped in one `mcp/message`.
 
-    The binding has no connection and no handshake, and its server neither asks nor takes notifications: an ACP error
-    says that the binding failed, an error of the server is inside a result.
+    The binding has no connection and no handshake. The server sends no requests and receives no notifications. An ACP
+    error means that the client could not pass the request on. An error from the server is inside a result.
     """
 
     eras = frozenset((Era.MODERN,))
@@ -256,7 +256,7 @@ class AcpChannel:
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         del headers
-        del cancellable  # cancelling cancels the outer request, and the client cancels the inner one by itself
+        del cancellable  # cancelling cancels the outer request, and the client then cancels the inner one
         with self._router.requesting(self._server_id, self._inbound) as request_id:
             request = v1.MessageMcpRequest(
                 server_id=self._server_id, request_id=request_id, method=method, params=params
@@ -269,23 +269,23 @@ class AcpChannel:
             error = outcome.error
             raise RemoteError(method, error.code, error.message, error.data)
         if not isinstance(outcome.result, dict):
-            raise InvalidResult(method, "expected an object")
+            raise InvalidResultError(method, "expected an object")
         return cast("dict[str, Any]", outcome.result)
 
-    async def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Do nothing: a server inside the client takes no notifications."""
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Do nothing, because a server inside the client receives no notifications."""
 
     def _explain(self, failure: RemoteError) -> DragomanError:
-        """Return the meaning of an error of the binding; a server that the client does not have is gone."""
+        """Return the exception for an ACP error. Close the channel if the client does not have the server."""
         if failure.code == ErrorCode.MCP_SERVER_UNAVAILABLE:
             self.closed.set()
-            return ConnectionClosed(f"the client does not have this server, or no longer ({failure.message})")
+            return ConnectionClosedError(f"the client does not have this server ({failure.message})")
         meaning = _BINDING_FAILURES.get(failure.code, "the client refused the request for this server")
-        return ServerFailure(f"{meaning}: {_detail(failure)}")
+        return McpServerError(f"{meaning}: {_detail(failure)}")
 
 
 def _detail(failure: RemoteError) -> str:
-    """Return the words of an error, with the details that the TypeScript SDK has in its data."""
+    """Return the message of an error, with the details that the TypeScript SDK puts into its data."""
     details: Any = cast("dict[str, Any]", failure.data).get("details") if isinstance(failure.data, dict) else None
     return f"{failure.message}: {details}" if isinstance(details, str) else failure.message
 
@@ -294,7 +294,7 @@ def _detail(failure: RemoteError) -> str:
 async def open_acp(
     connection: Connection, router: McpMessageRouter, server_id: str, inbound: InboundHandler
 ) -> AsyncGenerator[AcpChannel]:
-    """Open a channel to a server inside the client; nothing is sent for it."""
+    """Open a channel to a server inside the client. Nothing is sent."""
     channel = AcpChannel(connection, router, server_id, inbound)
     try:
         yield channel
@@ -309,15 +309,18 @@ class TransportResources(msgspec.Struct, frozen=True):
     connection: Connection | None = None
     router: McpMessageRouter | None = None
     authoriser: "Authoriser | None" = None
-    note_token: Callable[[str], None] | None = None
-    """Is told each token that requests are sent with."""
+    on_token: Callable[[str], None] | None = None
+    """Called with each token that a request is sent with."""
 
 
 @asynccontextmanager
 async def open_channel(
     definition: Definition, resources: TransportResources, inbound: InboundHandler
 ) -> AsyncGenerator[Channel]:
-    """Open a channel to a server. Raises ServerFailure, ConnectionClosed, RemoteError, or an httpx2 error in groups."""
+    """Open a channel to a server.
+
+    Raises McpServerError, ConnectionClosedError, RemoteError, or an exception group with an httpx2 error.
+    """
     async with await _choose_channel(definition, resources, inbound) as channel:
         yield channel
 
@@ -327,18 +330,18 @@ async def _choose_channel(
 ) -> AbstractAsyncContextManager[Channel]:
     match definition:
         case StdioServer():
-            assert resources.stdio is not None  # noqa: S101 -- the caller has started the program
+            assert resources.stdio is not None  # noqa: S101 -- the caller started the program
             return open_peer(resources.stdio, inbound)
         case AcpServer():
             if resources.connection is None or resources.router is None:
-                raise ServerFailure("it lives inside an ACP client, and there is none here")
+                raise McpServerError("it runs inside an ACP client, and no client is connected")
             return open_acp(resources.connection, resources.router, definition.server_id, inbound)
         case SseServer():
             sse = await _load("dragoman.mcp.sse")
             return open_peer(sse.SseTransport(definition.url, definition.headers), inbound, frozenset((Era.LEGACY,)))
         case HttpServer():
             return (await _load("dragoman.mcp.streamable_http")).open_http(
-                definition, inbound, resources.authoriser, resources.note_token
+                definition, inbound, resources.authoriser, resources.on_token
             )
 
 
@@ -347,8 +350,8 @@ async def _load(module: str) -> Any:
 
 
 def decode_object(method: str, raw: Raw) -> dict[str, Any]:
-    """Return a JSON object; raises InvalidResult for anything else."""
+    """Return the decoded JSON object. Raises InvalidResultError for anything else."""
     try:
         return msgspec.json.decode(raw, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidResult(method, str(error)) from None
+        raise InvalidResultError(method, str(error)) from None

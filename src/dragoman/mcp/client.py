@@ -1,4 +1,8 @@
-"""Our side of a conversation with a server: our requests, and the server's requests to us."""
+"""One conversation with an MCP server: our requests to it, and its requests to us.
+
+A modern server asks for input inside a result. `rounds` handles these. A legacy server sends requests over the channel.
+Both kinds of requests are answered in `McpClient.answer`.
+"""
 
 import asyncio
 import logging
@@ -11,13 +15,13 @@ from typing import Any, Protocol, TypeVar, cast
 import msgspec
 
 from dragoman.errors import (
-    ConnectionClosed,
+    ConnectionClosedError,
     ErrorCode,
-    InvalidResult,
-    MethodNotFound,
+    InvalidResultError,
+    McpServerError,
+    MethodNotFoundError,
     RemoteError,
     RpcError,
-    ServerFailure,
 )
 from dragoman.mcp.channel import Channel
 from dragoman.mcp.era import Era
@@ -41,23 +45,26 @@ from dragoman.mcp.info import (
     read_tool,
 )
 from dragoman.mcp.negotiation import McpAgreement, negotiate
-from dragoman.mcp.request_headers import BadAnnotation, ParameterPath, find_annotations, parameter_headers
+from dragoman.mcp.request_headers import InvalidAnnotationError, ParameterPath, find_annotations, parameter_headers
 from dragoman.mcp.rounds import RequestRounds, cancel_task
 from dragoman.protocol import v1
 from dragoman.telemetry.operation import trace_mcp_request
 from dragoman.text import one_line
 
 DECLINED: dict[str, Any] = {"action": "decline"}
-"""The answer to an elicitation that nobody sees."""
+"""The answer to an elicitation that no user sees."""
 
 MAX_LISTED = 10_000
-"""Tools or prompts of one server; more are a mistake, or an attempt to fill our memory."""
+"""Maximum number of tools or prompts of one server. More are a mistake, or an attempt to fill our memory."""
 
 MAX_TTL_S = 24 * 3600.0
-"""Lists are read anew at least this often where the server names a time at all."""
+"""Upper limit for the time that a server names for its lists."""
+
+LATE_ANNOUNCEMENT_TIMEOUT_S = 1.0
+"""A server that needs longer to answer a ping had enough time to announce a change."""
 
 MAX_LOGGED = 2_000
-"""Characters of a line that a server logs."""
+"""Maximum length in characters of a line that a server logs."""
 
 _LISTS = {
     "tools": "tools/list",
@@ -65,35 +72,35 @@ _LISTS = {
     "resources": "resources/list",
     "resourceTemplates": "resources/templates/list",
 }
-_TROUBLE = frozenset(("warning", "error", "critical", "alert", "emergency"))
+_WARNING_LEVELS = frozenset(("warning", "error", "critical", "alert", "emergency"))
 
 _log = logging.getLogger("dragoman.mcp")
 
 T = TypeVar("T")
 
 
-class UnknownMethod(ServerFailure):
-    """The server does not know a method."""
+class UnknownMethodError(McpServerError):
+    """The server does not support a method."""
 
 
 class Host(Protocol):
-    """Answers the requests of a server; requests and answers are the plain JSON of MCP."""
+    """Answers the requests of a server. Requests and answers are plain MCP JSON."""
 
     def roots(self) -> list[str]:
-        """Return the directories that the server may work in, as absolute paths."""
+        """Return the directories that the server may use, as absolute paths."""
         ...
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the person something for the server; the answer is an MCP ElicitResult."""
+        """Ask the user for input on behalf of the server. Return an MCP ElicitResult."""
         ...
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the model something for the server; the answer is an MCP CreateMessageResult. Raises RpcError."""
+        """Ask the model on behalf of the server. Return an MCP CreateMessageResult. Raises RpcError."""
         ...
 
 
-def _ignore(uri: str) -> None:
-    del uri
+def _ignore(_uri: str) -> None:
+    return
 
 
 class ClientCallbacks(msgspec.Struct, frozen=True):
@@ -101,15 +108,15 @@ class ClientCallbacks(msgspec.Struct, frozen=True):
 
     name: str
     host: Callable[[], Host]
-    """Returns the host that answers the server now."""
+    """Returns the host that currently answers the server."""
     on_change: Callable[[], None]
-    """Is called when the server's tools or prompts have changed."""
+    """Called when the server's tools or prompts changed."""
     clean: Callable[[str], str]
-    """Hides the server's secrets in a text."""
+    """Redacts the server's secrets in a text."""
     roots: bool = True
-    """Whether the server is told the session's directories."""
+    """Whether the server receives the session's directories."""
     on_resource: Callable[[str], None] = _ignore
-    """Is called with the address of a resource that has changed."""
+    """Called with the URI of a resource that changed."""
 
 
 class _FormQuestion(msgspec.Struct, rename="camel"):
@@ -130,7 +137,7 @@ class _SamplingQuestion(msgspec.Struct, rename="camel"):
 
 
 class McpClient:
-    """Talks with one server over one channel, from `greet` on."""
+    """Talks to one server over one channel. Call `negotiate` first."""
 
     def __init__(self, listener: ClientCallbacks) -> None:
         self._listener = listener
@@ -142,9 +149,9 @@ class McpClient:
         self._progress: dict[int, ProgressListener] = {}
         self._tokens = count(1)
         self.ttl_s: float | None = None
-        """How long the lists of a modern server stay true; None where it does not say."""
+        """How long the lists of a modern server stay valid. None if the server does not say."""
         self.end = "the server closed the connection"
-        """Why the server is gone, once it is."""
+        """Why the connection ended. Valid after it ended."""
 
     @property
     def closed(self) -> asyncio.Event:
@@ -152,45 +159,48 @@ class McpClient:
 
     @property
     def agreement(self) -> McpAgreement:
-        """What was agreed with the server in `greet`."""
-        assert self._agreement is not None  # noqa: S101 -- greeted before anything else
+        """The version and capabilities agreed in `negotiate`."""
+        assert self._agreement is not None  # noqa: S101 -- negotiated before any other request
         return self._agreement
 
     @property
     def _open(self) -> Channel:
-        assert self._channel is not None  # noqa: S101 -- greeted before anything else
+        assert self._channel is not None  # noqa: S101 -- negotiated before any other request
         return self._channel
 
     # ── our requests to the server ─────────────────────────────────────────────────────────────
 
-    async def greet(
+    async def negotiate(
         self, channel: Channel, known: Era | None = None, has_read_all: Callable[[], bool] | None = None
     ) -> McpAgreement:
-        """Agree on a version. This and all the others raise ServerFailure, and ConnectionClosed for a server gone."""
+        """Agree on a version with the server.
+
+        This and all other requests raise McpServerError, and ConnectionClosedError if the server is gone.
+        """
         self._channel = channel
         try:
             self._agreement = await negotiate(channel, known, roots=self._listener.roots, has_read_all=has_read_all)
         except RemoteError as error:
-            raise ServerFailure(error.message) from None
-        except InvalidResult as error:
-            raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
+            raise McpServerError(error.message) from None
+        except InvalidResultError as error:
+            raise McpServerError(f"its answer violates the protocol: {error.problem}") from None
         return self._agreement
 
     async def tools(self) -> list[ToolInfo]:
-        """List all tools, page by page; over HTTP, without those whose headers are wrong."""
+        """List all tools, page by page. Over HTTP, omit tools with invalid header annotations."""
         listed = await self._list("tools", "tools", read_tool)
         self._task_tools = frozenset(tool.name for tool in listed if tool.needs_task)
         self._headers = {}
-        return [tool for tool in listed if self._take_headers(tool)]
+        return [tool for tool in listed if self._remember_headers(tool)]
 
-    def _take_headers(self, tool: ToolInfo) -> bool:
-        """Remember the parameters of a tool that are sent as headers; False when the tool must not be used."""
+    def _remember_headers(self, tool: ToolInfo) -> bool:
+        """Remember which parameters of a tool are sent as headers. Return False if the tool must not be used."""
         if not self.agreement.is_modern:
             return True
         try:
             self._headers[tool.name] = find_annotations(tool.parameters)
-        except BadAnnotation as problem:
-            _log.warning("MCP server %s: the tool %s is left out: %s", self._listener.name, tool.name, problem)
+        except InvalidAnnotationError as problem:
+            _log.warning("MCP server %s: the tool %s is not used: %s", self._listener.name, tool.name, problem)
             return not self._open.sends_headers
         return True
 
@@ -203,10 +213,10 @@ class McpClient:
         return await self._list("resources", "resources", read_resource)
 
     async def templates(self) -> list[ResourceTemplate]:
-        """List all templates of resources, page by page; servers without any may not know the method."""
+        """List all resource templates, page by page. Servers without templates may not know the method."""
         try:
             return await self._list("resources", "resourceTemplates", read_template)
-        except UnknownMethod:
+        except UnknownMethodError:
             return []
 
     @property
@@ -215,22 +225,22 @@ class McpClient:
         return "resources" in self.agreement.capabilities
 
     @property
-    def tells_of_resources(self) -> bool:
-        """Whether the server tells when a resource changes."""
+    def reports_resource_changes(self) -> bool:
+        """Whether the server reports when a resource changes."""
         return self._capability("resources").get("subscribe") is True
 
     async def subscribe(self, uri: str, *, wanted: bool) -> None:
-        """Have a legacy server tell of the changes of a resource, or no longer."""
+        """Subscribe to the changes of a resource at a legacy server, or unsubscribe."""
         await self._ask("resources/subscribe" if wanted else "resources/unsubscribe", {"uri": uri})
 
     async def listen_to(self, uris: Sequence[str]) -> None:
-        """Have a modern server tell of the changes of these resources; returns when the server ends it."""
+        """Ask a modern server to report changes of these resources. Return when the server ends the stream."""
         await self._ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": list(uris)}})
 
     async def complete(
         self, reference: Mapping[str, str], argument: str, value: str, known: Mapping[str, str]
     ) -> list[str]:
-        """Return how a server would complete the value of an argument; none where it does not complete."""
+        """Return completions for the value of an argument. Return an empty list if the server does not complete."""
         if "completions" not in self.agreement.capabilities:
             return []
         params: dict[str, Any] = {"ref": dict(reference), "argument": {"name": argument, "value": value}}
@@ -244,7 +254,7 @@ class McpClient:
         return [read_contents(part) for part in read_objects(result, "contents", "resources/read")]
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: ProgressListener | None = None) -> CallResult:
-        """Call a tool; cancelling the wait cancels it at the server."""
+        """Call a tool. Cancelling the wait cancels the call at the server."""
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         token = next(self._tokens)
         if progress is not None:
@@ -266,7 +276,7 @@ class McpClient:
         return await self._rounds.run("tools/call", params, headers)
 
     async def _call_as_task(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Call a tool that version 2025-11-25 runs as a task only; `tasks/result` waits for its end."""
+        """Call a tool that version 2025-11-25 only runs as a task. `tasks/result` waits for its end."""
         result = await self._ask("tools/call", {**params, "task": {}})
         task: Any = result.get("task")
         task_id = cast("dict[str, Any]", task).get("taskId") if isinstance(task, dict) else None
@@ -279,7 +289,10 @@ class McpClient:
             raise
 
     async def listen(self) -> None:
-        """Have a modern server tell of changes, until the wait is cancelled; returns when the server ends it."""
+        """Ask a modern server to report list changes until cancelled. Return when the server ends the stream.
+
+        A legacy server reports changes unasked, so this waits until the connection closes.
+        """
         wanted = {
             f"{what}ListChanged": True
             for what in ("tools", "prompts", "resources")
@@ -290,26 +303,38 @@ class McpClient:
         else:
             await self.closed.wait()
 
+    @property
+    def may_announce_late(self) -> bool:
+        """Whether a change may be announced after the response that followed it: over HTTP, on another stream."""
+        announces = any(self._capability(what).get("listChanged") is True for what in ("tools", "prompts"))
+        return announces and self._open.sends_headers
+
+    async def wait_for_late_announcements(self) -> None:
+        """Wait one round trip for announcements on another stream."""
+        with suppress(McpServerError, ConnectionClosedError, TimeoutError):
+            async with asyncio.timeout(LATE_ANNOUNCEMENT_TIMEOUT_S):
+                await self._ask("server/discover" if self.agreement.is_modern else "ping", {})
+
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[PromptText]:
-        """Get a prompt, filled in with arguments."""
+        """Return the messages of a prompt, filled in with arguments."""
         filled = await self._rounds.run("prompts/get", {"name": name, "arguments": arguments})
         result = hide_in(filled, self._listener.clean)
         messages = read_objects(result, "messages", "prompts/get")
         return [PromptText(read_role(message), read_content(message.get("content") or {})) for message in messages]
 
-    async def tell_roots(self) -> None:
-        """Tell the server that its roots have changed, if it is told of any."""
+    async def notify_roots_changed(self) -> None:
+        """Notify the server that its roots have changed, if it receives roots."""
         if not self._listener.roots:
             return
-        with suppress(ConnectionClosed):
-            await self._open.tell("notifications/roots/list_changed", {})
+        with suppress(ConnectionClosedError):
+            await self._open.notify("notifications/roots/list_changed", {})
 
     def _capability(self, what: str) -> dict[str, Any]:
         can: Any = self.agreement.capabilities.get(what)
         return cast("dict[str, Any]", can) if isinstance(can, dict) else {}
 
     async def _list(self, capability: str, what: str, read: Callable[[dict[str, Any]], T | None]) -> list[T]:
-        """Read all pages of what a server offers; a cursor that comes a second time ends the list."""
+        """Read all pages of a list. A cursor that repeats ends the list."""
         found: list[T] = []
         if capability not in self.agreement.capabilities:
             return found
@@ -324,15 +349,15 @@ class McpClient:
                     _log.warning("MCP server %s lists one of its %s in a wrong shape", self._listener.name, what)
                 else:
                     found.append(item)
-            self._note_ttl(result)
+            self._apply_ttl(result)
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str) or cursor in seen:
                 break
             seen.add(cursor)
         return found[:MAX_LISTED]
 
-    def _note_ttl(self, result: dict[str, Any]) -> None:
-        """Remember the shortest time for which a server says that its lists are true."""
+    def _apply_ttl(self, result: dict[str, Any]) -> None:
+        """Remember the shortest time for which the server says that its lists stay valid."""
         ttl_ms = result.get("ttlMs")
         if isinstance(ttl_ms, int | float) and not isinstance(ttl_ms, bool) and ttl_ms > 0:
             self.ttl_s = min(ttl_ms / 1000, self.ttl_s or MAX_TTL_S)
@@ -342,7 +367,7 @@ class McpClient:
     ) -> dict[str, Any]:
         agreement = self.agreement
         with trace_mcp_request(method, params, self._listener.name, agreement.version) as operation:
-            meta = operation.carry(params.get("_meta"))
+            meta = operation.inject(params.get("_meta"))
             if agreement.is_modern:
                 meta = {**(meta or {}), **agreement.envelope()}
             if meta is not None:
@@ -351,11 +376,11 @@ class McpClient:
                 result = await self._open.ask(method, params, headers=headers)
             except RemoteError as error:
                 operation.fail(str(error.code), error.message)
-                failure = UnknownMethod if error.code == ErrorCode.METHOD_NOT_FOUND else ServerFailure
+                failure = UnknownMethodError if error.code == ErrorCode.METHOD_NOT_FOUND else McpServerError
                 raise failure(error.message) from None
-            except InvalidResult as error:
-                raise ServerFailure(f"its answer breaks the protocol: {error.problem}") from None
-            except ConnectionClosed as end:
+            except InvalidResultError as error:
+                raise McpServerError(f"its answer violates the protocol: {error.problem}") from None
+            except ConnectionClosedError as end:
                 self.end = end.reason
                 raise
             if result.get("isError") is True:
@@ -365,7 +390,7 @@ class McpClient:
     # ── requests and notifications of the server ─────────────────────────────────────────────────
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request of the server; raises RpcError."""
+        """Answer a request from the server. Raises RpcError."""
         name, host = self._listener.name, self._listener.host()
         match method:
             case "ping":
@@ -373,19 +398,22 @@ class McpClient:
             case "roots/list" if self._listener.roots:
                 return {"roots": [{"uri": Path(root).as_uri()} for root in host.roots()]}
             case "elicitation/create":
-                _check(params, _UrlQuestion if params.get("mode") == "url" else _FormQuestion)
+                _check_shape(params, _UrlQuestion if params.get("mode") == "url" else _FormQuestion)
                 return _fill_defaults(params, await host.elicit(name, self._clean_question(params)))
             case "sampling/createMessage":
-                _check(params, _SamplingQuestion)
+                _check_shape(params, _SamplingQuestion)
                 return await host.sample(name, hide_in(params, self._listener.clean))
             case _:
-                raise MethodNotFound(one_line(method, 100))
+                raise MethodNotFoundError(one_line(method, 100))
 
-    async def take(self, method: str, params: dict[str, Any]) -> None:
-        """Take a notification of the server. It must not wait for an answer of the server, which is read after this."""
+    async def receive(self, method: str, params: dict[str, Any]) -> None:
+        """Handle a notification from the server.
+
+        This must not wait for a response from the server, because that is read only afterwards.
+        """
         match method:
             case "notifications/progress":
-                await self._take_progress(params)
+                await self._report_progress(params)
             case (
                 "notifications/tools/list_changed"
                 | "notifications/prompts/list_changed"
@@ -396,13 +424,13 @@ class McpClient:
                 if isinstance(uri := params.get("uri"), str):
                     self._listener.on_resource(uri)
             case "notifications/message":
-                level = logging.WARNING if params.get("level") in _TROUBLE else logging.INFO
-                words = one_line(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
-                _log.log(level, "%s: %s", self._listener.name, words)
+                level = logging.WARNING if params.get("level") in _WARNING_LEVELS else logging.INFO
+                text = one_line(self._listener.clean(str(params.get("data"))), MAX_LOGGED)
+                _log.log(level, "%s: %s", self._listener.name, text)
             case _:
                 pass
 
-    async def _take_progress(self, params: dict[str, Any]) -> None:
+    async def _report_progress(self, params: dict[str, Any]) -> None:
         token, done, total = params.get("progressToken"), params.get("progress"), params.get("total")
         message = params.get("message")
         progress = self._progress.get(token) if isinstance(token, int) else None
@@ -414,13 +442,13 @@ class McpClient:
             )
 
     def _clean_question(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Hide the server's secrets in a question; the address that a person is to open stays as it is."""
+        """Redact the server's secrets in a question. The URL that the user opens is unchanged."""
         address = {"url": params["url"]} if params.get("mode") == "url" else {}
         return {**hide_in(params, self._listener.clean), **address}
 
 
 def _fill_defaults(question: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Add the defaults of a form for the fields that the person left out."""
+    """Add the form's defaults for the fields that the user left out."""
     schema: Any = question.get("requestedSchema")
     fields: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     if answer.get("action") != "accept" or not isinstance(fields, dict):
@@ -430,14 +458,14 @@ def _fill_defaults(question: dict[str, Any], answer: dict[str, Any]) -> dict[str
         for name, field in cast("dict[str, Any]", fields).items()
         if isinstance(field, dict) and "default" in field
     }
-    given: dict[str, Any] = answer.get("content") or {}
-    return {**answer, "content": {**defaults, **given}}
+    values: dict[str, Any] = answer.get("content") or {}
+    return {**answer, "content": {**defaults, **values}}
 
 
-def _check(params: dict[str, Any], shape: type[msgspec.Struct]) -> None:
-    """Refuse parameters without the shape that the protocol gives them; raises RpcError."""
+def _check_shape(params: dict[str, Any], shape: type[msgspec.Struct]) -> None:
+    """Refuse parameters that do not have the protocol's shape. Raises RpcError."""
     try:
         msgspec.convert(params, shape)
     except msgspec.ValidationError:
         # Without the decoder's message, which repeats values of the server.
-        raise RpcError(ErrorCode.INVALID_PARAMS, "these parameters break the protocol") from None
+        raise RpcError(ErrorCode.INVALID_PARAMS, "these parameters violate the protocol") from None

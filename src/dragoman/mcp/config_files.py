@@ -1,11 +1,11 @@
-"""Files in which other programs keep their MCP servers, read as they are: JSON, with comments allowed.
+"""MCP server settings in the files of other programs: JSON with comments.
 
-    {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"], "env": {}, "cwd": "."}}}    most of them
+    {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"], "env": {}, "cwd": "."}}}    most programs
     {"servers": {"time": {"type": "http", "url": "https://…", "headers": {}}}}                          VS Code
     {"context_servers": {"time": {"command": {"path": "uvx", "args": []}}}}                             Zed
 
-`${NAME}`, `${NAME:-default}`, `${env:NAME}` and a whole `env://NAME` come from the environment, `${workspaceFolder}`
-is the directory of the session. One entry that cannot be used costs no other.
+`${NAME}`, `${NAME:-default}`, `${env:NAME}` and a whole `env://NAME` are read from the environment.
+`${workspaceFolder}` is the session's directory. An unusable entry does not affect the others.
 """
 
 import json
@@ -17,21 +17,19 @@ from typing import Any, Literal, cast
 import msgspec
 
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer
-from dragoman.text import is_visible
+from dragoman.text import is_visible, visible
+from dragoman.text.secret import secrets_in
 
 SHAPES = ("mcpServers", "context_servers", "servers")
-"""The keys under which the servers stand, in the order in which they are looked for."""
+"""The keys that may contain the servers, in order of preference."""
 
-_NOT_SECRET = frozenset(("HOME", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"))
-"""Variables whose values may be shown; any other may be a secret."""
-
-# Each pattern matches any text that follows its first letter, so that no character is looked at twice.
+# Each pattern matches any text after its first letter, so no character is read twice.
 _STRING = r'("(?:\\.|[^"\\])*+(?:"|\\?\Z))'
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
 _VARIABLE = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?", re.DOTALL)
-_ASKED = re.compile(r"(input|command|config):(.*)", re.DOTALL)
+_EDITOR_INPUT = re.compile(r"(input|command|config):(.*)", re.DOTALL)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ADDRESS = re.compile(r"https?://[^\s/]+\S*")
 _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
@@ -46,14 +44,14 @@ _IN_ENVIRONMENT = "env://"
 
 
 class ServerProblem(msgspec.Struct, frozen=True):
-    """A problem with one server; without a name, with the file."""
+    """A problem with one server, or with the whole file if `server` is None."""
 
-    words: str
+    message: str
     server: str | None = None
 
 
 class ServersFile(msgspec.Struct, frozen=True):
-    """The usable servers of a file, the problems with the others, and notes for the reader."""
+    """The usable servers of a file, the problems with the others, and notes for the user."""
 
     servers: tuple[Definition, ...] = ()
     problems: tuple[ServerProblem, ...] = ()
@@ -61,45 +59,45 @@ class ServersFile(msgspec.Struct, frozen=True):
 
 
 def read_servers(text: str, folder: str, environment: Mapping[str, str]) -> ServersFile:
-    """Read the text of a file for a session in this directory. No problem repeats a value of the file."""
+    """Read a file's text for a session in this directory. Problems never repeat a value of the file."""
     duplicates: list[str] = []
     try:
         root = json.loads(_without_comments(text), object_pairs_hook=lambda pairs: _object(pairs, duplicates))
         entries = _find(root)
     except json.JSONDecodeError as error:
-        return _unusable(f"line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}")
-    except _Unusable as problem:
+        return _unusable(f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}")
+    except _EntryError as problem:
         return _unusable(str(problem))
     except (ValueError, RecursionError):
-        return _unusable("it is JSON with a number too long, or nested too deeply")
+        return _unusable("it has a number that is too long, or is nested too deeply")
     reader = _Reader(folder, environment)
     for name, entry in entries.items():
-        reader.take(name, entry)
-    twice = [f"{name!r} is there twice; the last one counts" for name in duplicates]
-    return ServersFile(tuple(reader.servers), tuple(reader.problems), (*twice, *reader.notes))
+        reader.add(name, entry)
+    duplicate_notes = [f"{name!r} occurs twice; the last one is used" for name in duplicates]
+    return ServersFile(tuple(reader.servers), tuple(reader.problems), (*duplicate_notes, *reader.notes))
 
 
-class _Unusable(Exception):
-    """A problem with an entry, or with the whole file."""
+class _EntryError(Exception):
+    """A problem with an entry or with the whole file."""
 
 
-def _unusable(words: str) -> ServersFile:
-    return ServersFile(problems=(ServerProblem(words),))
+def _unusable(problem: str) -> ServersFile:
+    return ServersFile(problems=(ServerProblem(problem),))
 
 
 def _without_comments(text: str) -> str:
-    """Replace comments and trailing commas by blanks, so that lines and columns stay the same."""
+    """Replace comments and trailing commas with blanks. Lines and columns stay the same."""
     for pattern in (_COMMENT, _LAST_COMMA):
         text = pattern.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
     return text.removeprefix("\ufeff")
 
 
 def _object(pairs: list[tuple[str, Any]], duplicates: list[str]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
-        duplicates += [name for name in made if names.count(name) > 1]
-    return made
+        duplicates += [name for name in result if names.count(name) > 1]
+    return result
 
 
 def _find(root: Any) -> dict[str, Any]:
@@ -112,144 +110,137 @@ def _find(root: Any) -> dict[str, Any]:
                 entries = place.get(shape)
                 if isinstance(entries, dict):
                     return cast("dict[str, Any]", entries)
-    raise _Unusable(f"it has no MCP servers: expected an object with {', '.join(SHAPES[:-1])} or {SHAPES[-1]} in it")
+    raise _EntryError(f"it has no MCP servers: expected an object with {', '.join(SHAPES[:-1])} or {SHAPES[-1]}")
 
 
 class _Reader:
-    """Makes definitions of entries, and collects problems and notes."""
+    """Converts entries into definitions, and collects problems and notes."""
 
     def __init__(self, folder: str, environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._environment = environment
+        self._secrets: list[str] = []
+        """Secret values of variables that the current entry uses."""
         self.servers: list[Definition] = []
         self.problems: list[ServerProblem] = []
         self.notes: list[str] = []
 
-    def take(self, name: str, entry: Any) -> None:
+    def add(self, name: str, entry: Any) -> None:
+        self._secrets = []
         try:
             settings = _settings(name, entry)
             if settings.get("disabled") is True or settings.get("enabled") is False:
                 self.notes.append(f"{name} is turned off in the file")
                 return
             self.servers.append(self._define(name, settings))
-        except _Unusable as problem:
-            self.problems.append(ServerProblem(str(problem), name))
+        except _EntryError as problem:
+            self.problems.append(ServerProblem(visible(str(problem)), visible(name)))
             return
         if "envFile" in settings:
-            self.notes.append(f"the envFile of {name} is not read; put what is needed of it into env")
+            self.notes.append(f"the envFile of {name} is not read; put the needed variables into env")
 
     def _define(self, name: str, entry: dict[str, Any]) -> Definition:
         command, url = entry.get("command"), _address_of(entry)
         if command is not None and url is not None:
-            raise _Unusable("it has both a command and a url; expected one of them")
+            raise _EntryError("it has both a command and a url; expected one of them")
         kind = _kind_of(entry, "stdio" if command is not None else "http")
         if command is not None:
             if kind != "stdio":
-                raise _Unusable(f"its type is {kind}, which goes with a url; a command is stdio")
+                raise _EntryError(f"its type is {kind}, which needs a url; a command uses stdio")
             return self._program(name, entry)
         if url is None:
-            raise _Unusable(_nothing_to_start(entry))
+            raise _EntryError(_missing_target_message(entry))
         if kind == "stdio":
-            raise _Unusable("its type is stdio, which goes with a command; a url is http or sse")
+            raise _EntryError("its type is stdio, which needs a command; a url uses http or sse")
         return self._at_address(name, url, entry, kind)
 
     def _program(self, name: str, entry: dict[str, Any]) -> StdioServer:
         command = entry["command"]
-        if isinstance(command, dict):  # as Zed had it
+        if isinstance(command, dict):  # the older form of Zed
             older = cast("dict[str, Any]", command)
             entry, command = {**entry, **older}, older.get("path")
-        given = [self._text(f"args[{index}]", _digits(each)) for index, each in enumerate(_list(entry, "args"))]
-        program, _ = self._text("command", command)
+        args = tuple(self._text(f"args[{index}]", _digits(each)) for index, each in enumerate(_list(entry, "args")))
+        program = self._text("command", command)
         if not program:
-            raise _Unusable("command: expected the program to start, got an empty text")
-        return StdioServer(
-            name,
-            program,
-            tuple(text for text, _ in given),
-            tuple(self._pairs("env", entry, _check_variable)),
-            self._directory(entry.get("cwd")),
-            tuple(text for text, is_secret in given if is_secret),
-            roots=_roots(entry),
-        )
+            raise _EntryError("command: expected the program to start, got an empty string")
+        env, cwd = tuple(self._pairs("env", entry, _check_variable)), self._directory(entry.get("cwd"))
+        return StdioServer(name, program, args, env, cwd, tuple(self._secrets), _roots(entry))
 
     def _at_address(
-        self, name: str, given: Any, entry: dict[str, Any], kind: Literal["http", "sse"]
+        self, name: str, address: Any, entry: dict[str, Any], kind: Literal["http", "sse"]
     ) -> HttpServer | SseServer:
-        url, is_secret = self._text("url", given)
+        url = self._text("url", address)
         if not _ADDRESS.fullmatch(url):
-            raise _Unusable("url: expected an http or https address")
+            raise _EntryError("url: expected an http or https address")
         headers = tuple(self._pairs("headers", entry, _check_header))
         at_address = SseServer if kind == "sse" else HttpServer
-        return at_address(name, url, headers, secret_path=is_secret, roots=_roots(entry))
+        return at_address(name, url, headers, tuple(self._secrets), _roots(entry))
 
     def _pairs(self, key: str, entry: dict[str, Any], check: Callable[[str, str], None]) -> Iterator[tuple[str, str]]:
-        given: Any = entry.get(key) or {}
-        if not isinstance(given, dict):
-            raise _Unusable(f"{key}: expected an object of texts by name, got {_kind(given)}")
-        for name, value in cast("dict[str, Any]", given).items():
+        pairs: Any = entry.get(key) or {}
+        if not isinstance(pairs, dict):
+            raise _EntryError(f"{key}: expected an object that maps names to strings, got {_kind(pairs)}")
+        for name, value in cast("dict[str, Any]", pairs).items():
             if value is not None:
-                text, _ = self._text(f"{key}.{name}", _digits(value))
+                text = self._text(f"{key}.{name}", _digits(value))
                 check(name, text)
                 yield name, text
 
-    def _directory(self, given: Any) -> str | None:
-        if given is None:
+    def _directory(self, path: Any) -> str | None:
+        if path is None:
             return None
-        path, _ = self._text("cwd", given)
-        return os.path.join(self._folder, path)  # noqa: PTH118 -- a text, as definitions have it
+        return os.path.join(self._folder, self._text("cwd", path))  # noqa: PTH118 -- a text, as definitions have it
 
-    def _text(self, key: str, value: Any) -> tuple[str, bool]:
-        """Return a text with its placeholders filled in, and whether it may be secret by that."""
+    def _text(self, key: str, value: Any) -> str:
+        """Return a string with its placeholders filled in."""
         if not isinstance(value, str):
-            raise _Unusable(f"{key}: expected text, got {_kind(value)}")
-        used: set[str] = set()
+            raise _EntryError(f"{key}: expected a string, got {_kind(value)}")
         if value.startswith(_IN_ENVIRONMENT):
-            text = self._look_up(key, value.removeprefix(_IN_ENVIRONMENT), None, used)
+            text = self._look_up(key, value.removeprefix(_IN_ENVIRONMENT), None)
         else:
-            text = _PLACEHOLDER.sub(lambda found: self._fill(key, found, used), value)
+            text = _PLACEHOLDER.sub(lambda found: self._fill(key, found), value)
         if "\0" in text or not _is_unicode(text):
-            raise _Unusable(f"{key}: it has a character that no program takes")
-        return text, bool(used - _NOT_SECRET)
+            raise _EntryError(f"{key}: it contains a character that programs cannot receive")
+        return text
 
-    def _fill(self, key: str, found: "re.Match[str]", used: set[str]) -> str:
+    def _fill(self, key: str, found: "re.Match[str]") -> str:
         inner = found[1]
         if inner in _FOLDERS:
             return self._folder
         if inner == "userHome":
-            return self._look_up(key, "HOME", None, used)
-        if asked := _ASKED.fullmatch(inner):
-            words = f"{key}: only the editor can fill in its {asked[1]} {asked[2]!r}"
-            raise _Unusable(f"{words}; write ${{env:NAME}} in its place and set that variable")
+            return self._look_up(key, "HOME", None)
+        if asked := _EDITOR_INPUT.fullmatch(inner):
+            problem = f"{key}: only the editor can fill in its {asked[1]} {asked[2]!r}"
+            raise _EntryError(f"{problem}; use ${{env:NAME}} instead and set that variable")
         variable = _VARIABLE.fullmatch(inner)
-        return found[0] if variable is None else self._look_up(key, variable[1], variable[2], used)
+        return found[0] if variable is None else self._look_up(key, variable[1], variable[2])
 
-    def _look_up(self, key: str, name: str, default: str | None, used: set[str]) -> str:
+    def _look_up(self, key: str, name: str, default: str | None) -> str:
         value = self._environment.get(name) or default
         if value is None:
-            raise _Unusable(f"{key}: the environment variable {name} is not set; set it and try again")
-        used.add(name)
+            raise _EntryError(f"{key}: the environment variable {name} is not set; set it and try again")
+        self._secrets += secrets_in(name, value)
         return value
 
 
 def _settings(name: str, entry: Any) -> dict[str, Any]:
     if not is_visible(name):
-        raise _Unusable("expected a name that can be shown")
+        raise _EntryError("expected a name of printable characters")
     if not isinstance(entry, dict):
-        raise _Unusable(f"expected an object with command or url, got {_kind(entry)}")
+        raise _EntryError(f"expected an object with command or url, got {_kind(entry)}")
     return cast("dict[str, Any]", entry)
 
 
-def _check_variable(name: str, value: str) -> None:
-    del value
+def _check_variable(name: str, _value: str) -> None:
     if not name or "=" in name or "\0" in name or not _is_unicode(name):
-        raise _Unusable("env: expected names of variables, without =")
+        raise _EntryError("env: expected variable names without =")
 
 
 def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.fullmatch(name):
-        raise _Unusable("headers: expected names of headers, without blanks and colons")
+        raise _EntryError("headers: expected header names without spaces or colons")
     if "\r" in value or "\n" in value:
-        raise _Unusable(f"headers.{name}: a header has one line")
+        raise _EntryError(f"headers.{name}: a header must be one line")
 
 
 def _address_of(entry: dict[str, Any]) -> Any:
@@ -257,35 +248,35 @@ def _address_of(entry: dict[str, Any]) -> Any:
 
 
 def _kind_of(entry: dict[str, Any], default: Literal["stdio", "http"]) -> Literal["stdio", "http", "sse"]:
-    given = entry.get("type") or entry.get("transport") or default
-    kind = _KINDS.get(re.sub("[-_ ]", "", given).lower()) if isinstance(given, str) else None
+    named = entry.get("type") or entry.get("transport") or default
+    kind = _KINDS.get(re.sub("[-_ ]", "", named).lower()) if isinstance(named, str) else None
     if kind is None:
-        raise _Unusable("type: expected stdio, http or sse")
+        raise _EntryError("type: expected stdio, http or sse")
     return kind
 
 
-def _nothing_to_start(entry: dict[str, Any]) -> str:
+def _missing_target_message(entry: dict[str, Any]) -> str:
     if "settings" in entry or entry.get("source") == "extension":
-        return "an extension of Zed starts it, which is not here; expected a command or a url"
+        return "a Zed extension starts it, which only works in Zed; expected a command or a url"
     return "expected a command or a url"
 
 
 def _roots(entry: dict[str, Any]) -> bool:
-    given = entry.get("roots", True)
-    if not isinstance(given, bool):
-        raise _Unusable(f"roots: expected true or false, got {_kind(given)}")
-    return given
+    value = entry.get("roots", True)
+    if not isinstance(value, bool):
+        raise _EntryError(f"roots: expected true or false, got {_kind(value)}")
+    return value
 
 
 def _list(entry: dict[str, Any], key: str) -> list[Any]:
-    given: Any = entry.get(key) or []
-    if not isinstance(given, list):
-        raise _Unusable(f"{key}: expected a list of texts, got {_kind(given)}")
-    return cast("list[Any]", given)
+    values: Any = entry.get(key) or []
+    if not isinstance(values, list):
+        raise _EntryError(f"{key}: expected a list of strings, got {_kind(values)}")
+    return cast("list[Any]", values)
 
 
 def _digits(value: Any) -> Any:
-    """Return a number as text, because a port is often written as a number."""
+    """Return a number as text, because ports are often written as numbers."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 

@@ -1,4 +1,4 @@
-"""The tools, prompts, results and status of a server, and the readers that make them of its JSON."""
+"""The tools, prompts, results and status of a server, and the functions that read them from its JSON."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -6,30 +6,28 @@ from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
 
 _BINARY = frozenset(("data", "blob"))
-"""Fields whose text is base64."""
+"""Fields with base64 content."""
 
 ServerState = Literal["connecting", "ready", "failed", "stopped"]
 
 
 class ToolInfo(msgspec.Struct, frozen=True):
-    """A tool of a server, under the server's own name for it."""
+    """A tool of a server, under the server's name for it."""
 
     name: str
     parameters: dict[str, Any]
-    """A JSON schema of an object."""
+    """The JSON schema of an object."""
     title: str = ""
     description: str = ""
     reads_only: bool = False
-    """A hint of the server, which may be wrong or a lie."""
-    destructive: bool = False
-    """As above."""
+    """A hint from the server, which may be wrong."""
     needs_task: bool = False
-    """Whether a legacy server runs it as a task only."""
+    """Whether a legacy server only runs the tool as a task."""
 
 
 class ResourceInfo(msgspec.Struct, frozen=True):
@@ -43,7 +41,7 @@ class ResourceInfo(msgspec.Struct, frozen=True):
 
 
 class ResourceTemplate(msgspec.Struct, frozen=True):
-    """A family of resources: an address with variables in braces, as RFC 6570 has them."""
+    """A family of resources: a URI template with variables in braces, as in RFC 6570."""
 
     uri_template: str
     name: str
@@ -70,14 +68,14 @@ class PromptInfo(msgspec.Struct, frozen=True):
 
 
 class PromptText(msgspec.Struct, frozen=True):
-    """One message of a prompt that was filled in."""
+    """One message of a filled-in prompt."""
 
     role: Literal["user", "assistant"]
     content: v1.ContentBlock
 
 
 class CallResult(msgspec.Struct, frozen=True):
-    """The result of a tool; MCP and ACP have the same kinds of content."""
+    """The result of a tool. MCP and ACP use the same content types."""
 
     content: list[v1.ContentBlock]
     structured: Any = None
@@ -85,15 +83,15 @@ class CallResult(msgspec.Struct, frozen=True):
 
 
 class ProgressListener(Protocol):
-    """Is told the progress of a call; total and message where the server gives them."""
+    """Receives the progress of a call. `total` and `message` are None if the server does not send them."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Take a report."""
+        """Receive a progress report."""
         ...
 
 
 class ServerStatus(msgspec.Struct, frozen=True):
-    """The state of a server, for clients and people."""
+    """The state of a server, for clients and users."""
 
     name: str
     transport: str
@@ -103,7 +101,7 @@ class ServerStatus(msgspec.Struct, frozen=True):
 
 
 def hide_in(result: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
-    """Return a result with the server's secrets hidden in every text; images and the like stay as they are."""
+    """Return a result with the server's secrets redacted in every text. Images and other binary data are unchanged."""
     return {key: value if key in _BINARY else _hide(value, clean) for key, value in result.items()}
 
 
@@ -120,39 +118,38 @@ def _hide(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def read_objects(result: dict[str, Any], key: str, method: str) -> Sequence[dict[str, Any]]:
-    """Return a list of objects that a result must have; raises ServerFailure."""
+    """Return a required list of objects from a result. Raises McpServerError."""
     found: Any = result.get(key)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
-        raise ServerFailure(f"its answer breaks the protocol: the {key} of {method} are no list of objects")
+        raise McpServerError(f"its answer violates the protocol: the {key} of {method} are not a list of objects")
     return cast("list[dict[str, Any]]", found)
 
 
 def read_tool(raw: dict[str, Any]) -> ToolInfo | None:
-    """Read a tool of `tools/list`; None when it has a wrong shape."""
+    """Read a tool from `tools/list`. Return None if its shape is invalid."""
     name, parameters = raw.get("name"), raw.get("inputSchema")
     if not isinstance(name, str) or not name or not isinstance(parameters, dict):
         return None
     execution: Any = raw.get("execution")
     task = cast("dict[str, Any]", execution).get("taskSupport") if isinstance(execution, dict) else None
-    given: Any = raw.get("annotations")
-    hints = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    annotations: Any = raw.get("annotations")
+    hints = cast("dict[str, Any]", annotations) if isinstance(annotations, dict) else {}
     return ToolInfo(
         name,
         cast("dict[str, Any]", parameters),
         title=_text(raw, "title") or _text(hints, "title"),
         description=_text(raw, "description"),
         reads_only=hints.get("readOnlyHint") is True,
-        destructive=hints.get("destructiveHint") is True,
         needs_task=task == "required",
     )
 
 
 def read_prompt(raw: dict[str, Any]) -> PromptInfo | None:
-    """Read a prompt of `prompts/list`; None when it has a wrong shape."""
-    name, given = raw.get("name"), cast("Any", raw.get("arguments") or [])
-    if not isinstance(name, str) or not isinstance(given, list):
+    """Read a prompt from `prompts/list`. Return None if its shape is invalid."""
+    name, entries = raw.get("name"), cast("Any", raw.get("arguments") or [])
+    if not isinstance(name, str) or not isinstance(entries, list):
         return None
-    listed = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+    listed = [cast("dict[str, Any]", each) for each in cast("list[Any]", entries) if isinstance(each, dict)]
     arguments = tuple(
         PromptArgument(_text(each, "name"), _text(each, "description"), required=each.get("required") is True)
         for each in listed
@@ -162,7 +159,7 @@ def read_prompt(raw: dict[str, Any]) -> PromptInfo | None:
 
 
 def read_resource(raw: dict[str, Any]) -> ResourceInfo | None:
-    """Read a resource of `resources/list`; None when it has a wrong shape."""
+    """Read a resource from `resources/list`. Return None if its shape is invalid."""
     uri, name = _text(raw, "uri"), _text(raw, "name")
     if not uri:
         return None
@@ -170,7 +167,7 @@ def read_resource(raw: dict[str, Any]) -> ResourceInfo | None:
 
 
 def read_template(raw: dict[str, Any]) -> ResourceTemplate | None:
-    """Read a template of `resources/templates/list`; None when it has a wrong shape."""
+    """Read a template from `resources/templates/list`. Return None if its shape is invalid."""
     uri, name = _text(raw, "uriTemplate"), _text(raw, "name")
     if not uri:
         return None
@@ -178,20 +175,20 @@ def read_template(raw: dict[str, Any]) -> ResourceTemplate | None:
 
 
 def read_completion(result: dict[str, Any]) -> list[str]:
-    """Read the values of `completion/complete`; raises ServerFailure."""
+    """Return the values of a `completion/complete` result. Raises McpServerError."""
     completion: Any = result.get("completion")
     values: Any = cast("dict[str, Any]", completion).get("values") if isinstance(completion, dict) else None
     if not isinstance(values, list):
-        raise ServerFailure("its answer breaks the protocol: a completion has no list of values")
+        raise McpServerError("its answer violates the protocol: a completion has no list of values")
     return [each for each in cast("list[Any]", values) if isinstance(each, str)]
 
 
 def read_contents(part: dict[str, Any]) -> v1.EmbeddedResource:
-    """Read a part of a resource; raises ServerFailure."""
+    """Read a part of a resource. Raises McpServerError."""
     try:
         return msgspec.convert({"type": "resource", "resource": part}, v1.EmbeddedResource, dec_hook=decode_hook)
     except msgspec.ValidationError:
-        raise ServerFailure("its answer breaks the protocol: a resource is neither a text nor a blob") from None
+        raise McpServerError("its answer violates the protocol: a resource is neither a text nor a blob") from None
 
 
 def _text(raw: dict[str, Any], key: str) -> str:
@@ -200,14 +197,14 @@ def _text(raw: dict[str, Any], key: str) -> str:
 
 
 def read_role(message: dict[str, Any]) -> Literal["user", "assistant"]:
-    """Read the role of a prompt's message; an unknown one counts as the user."""
+    """Read the role of a prompt's message. An unknown role counts as the user."""
     return "assistant" if message.get("role") == "assistant" else "user"
 
 
 def read_content(block: Any) -> v1.ContentBlock:
-    """Read a content block, whose kinds ACP took over from MCP; a block of an unknown kind becomes its JSON as text."""
+    """Read a content block. ACP uses the same types as MCP. An unknown type becomes its JSON as text."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert(block, v1.ContentBlock, dec_hook=decode_hook)
-    with suppress(msgspec.ValidationError, TypeError):  # wrong annotations are no reason to lose the content
+    with suppress(msgspec.ValidationError, TypeError):  # keep the content if only its annotations are invalid
         return msgspec.convert({**block, "annotations": None, "_meta": None}, v1.ContentBlock, dec_hook=decode_hook)
     return v1.TextContent(text=msgspec.json.encode(block).decode())

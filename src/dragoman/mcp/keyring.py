@@ -1,7 +1,7 @@
-"""The keyring of the operating system, where the extra `keyring` is installed and a keyring answers.
+"""The keyring of the operating system, if the extra `keyring` is installed and a keyring is available.
 
-A keyring may ask a person to unlock it, and may hang: each call has a thread of its own that does not keep the process
-from ending, and a bounded time. After a failure the process asks it no more, and a warning says so once.
+A keyring may ask the user to unlock it, and may hang. Each call therefore runs in a daemon thread with a timeout. After
+a failure the process does not use the keyring again, and logs one warning.
 """
 
 import asyncio
@@ -12,37 +12,37 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 
 SERVICE = "dragoman MCP"
-"""The name under which the keyring shows the entries."""
+"""The name under which the keyring lists our entries."""
 
 TIMEOUT_S = 20.0
-"""For a person to unlock the keyring; one that takes longer counts as broken."""
+"""Time for the user to unlock the keyring. After that it counts as broken."""
 
 _log = logging.getLogger("dragoman.mcp")
 
 
-class KeyringUnusable(ServerFailure):
-    """The keyring refused, hangs, or is not there; the message has no entry of it."""
+class KeyringUnavailableError(McpServerError):
+    """The keyring refused, did not answer or does not exist. The message contains no entry."""
 
 
 class SystemKeyring:
-    """Keeps texts by name; all methods raise KeyringUnusable."""
+    """Stores texts by name. All methods raise KeyringUnavailableError."""
 
     def __init__(self) -> None:
         self._problem: str | None = None
 
     async def get(self, name: str) -> str | None:
-        """Return the text of this name; None when there is none."""
+        """Return the text stored under a name, or None."""
         return await self._run(lambda backend: backend.get_password(SERVICE, name))
 
     async def set(self, name: str, text: str) -> None:
-        """Keep a text."""
+        """Store a text."""
         await self._run(lambda backend: backend.set_password(SERVICE, name, text))
 
     async def delete(self, name: str) -> None:
-        """Forget a text, if it is there."""
+        """Delete a text if it exists."""
 
         def delete(backend: Any) -> None:
             if backend.get_password(SERVICE, name) is not None:
@@ -52,7 +52,7 @@ class SystemKeyring:
 
     async def _run(self, work: Callable[[Any], Any]) -> Any:
         if self._problem is not None:
-            raise KeyringUnusable(self._problem)
+            raise KeyringUnavailableError(self._problem)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 
@@ -62,7 +62,7 @@ class SystemKeyring:
 
         def run() -> None:
             result, problem = _attempt(work)
-            with suppress(RuntimeError):  # the loop has ended: nobody waits
+            with suppress(RuntimeError):  # the loop has ended, so nothing waits
                 loop.call_soon_threadsafe(settle, result, problem)
 
         threading.Thread(target=run, name="dragoman-keyring", daemon=True).start()
@@ -74,23 +74,26 @@ class SystemKeyring:
         if problem is not None:
             self._problem = problem
             if problem is not ABSENT:
-                _log.warning("%s; tokens are kept in files that only you can read", problem)
-            raise KeyringUnusable(problem)
+                _log.warning("%s; tokens are stored in files that only you can read", problem)
+            raise KeyringUnavailableError(problem)
         return result
 
 
-ABSENT: Final = "there is no keyring of the operating system here"
+ABSENT: Final = "the operating system has no keyring here"
 
 KEYRING = SystemKeyring()
 """The keyring of this process."""
 
 
 def _attempt(work: Callable[[Any], Any]) -> tuple[Any, str | None]:
-    """Return the result, or the problem in words; an error of the keyring may hold an entry, so its text is dropped."""
+    """Return the result, or a description of the problem.
+
+    The text of a keyring's error is dropped, because it may contain an entry.
+    """
     try:
         library = importlib.import_module("keyring")
         backend = library.get_keyring()
-        if backend.priority < 1:  # as the library itself judges a backend that is no keyring of the system
+        if backend.priority < 1:  # the library uses this test for a backend that is not a system keyring
             return None, ABSENT
         return work(backend), None
     except ImportError:

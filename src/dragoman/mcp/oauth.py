@@ -1,17 +1,19 @@
-"""The SDK's OAuth client for one server, with our store for its tokens and our way to the person.
+"""The SDK's OAuth client for one server, with our token store and our requests to the user.
 
-The SDK's own flow keeps other requests waiting until the first has its answer, and asks the person for every request
-that is refused. Here it runs for the token alone, for one request at a time; a refused request first looks whether
-another request, or another process, has got a token meanwhile, and then tries a refresh.
+The SDK's own flow blocks other requests until the first one is answered, and asks the user once per refused request.
+Here the flow only gets the token, for one request at a time. A refused request first checks whether another request or
+process has already got a token. Then it tries a refresh.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -21,28 +23,39 @@ from mcp.shared.auth import (
     ProtectedResourceMetadata,
 )
 
-from dragoman.errors import ServerFailure
-from dragoman.mcp.authorisation import Authoriser, ClientIdentity, Consent, ConsentResult, checked, wants_login
+from dragoman.errors import McpServerError
+from dragoman.mcp.authorisation import (
+    Authoriser,
+    ClientIdentity,
+    Consent,
+    ConsentResult,
+    require_authoriser,
+    wants_login,
+)
 from dragoman.mcp.definition import HttpServer
+from dragoman.mcp.http_errors import MAX_BYTES_KEY, check_reach
 from dragoman.mcp.token_store import TokenStore
 from dragoman.text import one_line
 from dragoman.text.secret import SecretHider
 
-NOWHERE = "http://127.0.0.1/callback"
-"""The address to come back to where nobody can be sent away."""
+NO_REDIRECT = "http://127.0.0.1/callback"
+"""The redirect address for clients that cannot ask the user."""
 
 MAX_LOGINS = 3
-"""Times that the person is asked within one request: for a token, and for more rights."""
+"""Maximum number of logins per request: for a token, and for more rights."""
 
 MAX_SENDS = 8
-"""Times that one request is sent, also where others renew the token meanwhile."""
+"""Maximum number of times to send one request, including after another process renewed the token."""
 
-BROKEN = 500
-"""From this status on the server for authorisations has failed, and said nothing of the token."""
+MAX_ANSWER_BYTES = 256 * 1024
+"""Maximum size in bytes of metadata, of a registration and of tokens."""
+
+FAILED_STATUS = 500
+"""From this status on, the authorisation server has failed without judging the token."""
 
 
 class _Storage:
-    """Keeps what the SDK learns in our store, with the metadata that a later refresh needs."""
+    """Stores the SDK's state in our store, with the metadata that a later refresh needs."""
 
     def __init__(self, store: TokenStore) -> None:
         self.store = store
@@ -52,7 +65,7 @@ class _Storage:
         return _read(OAuthToken, (await self.store.load()).get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        assert self.provider is not None  # noqa: S101 -- set by whoever makes both
+        assert self.provider is not None  # noqa: S101 -- set by `make_provider`
         context = self.provider.context
         fields = {
             "tokens": _write(tokens),
@@ -68,22 +81,22 @@ class _Storage:
         return _read(OAuthClientInformationFull, (await self.store.load()).get("client"))
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        assert self.provider is not None  # noqa: S101 -- set by whoever makes both
+        assert self.provider is not None  # noqa: S101 -- set by `make_provider`
         await self.store.save(self.provider.issuer, {"client": _write(client_info)})
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's flow, begun with the refusal that a request has met already."""
+    """The SDK's flow, started from the refusal of a request."""
 
     storage: _Storage
     definition: HttpServer
     authoriser: Authoriser | None
     registered: OAuthClientInformationFull | None = None
-    """The client that a person has registered by hand."""
+    """The client that the user registered by hand."""
     consent: Consent | None = None
     code: str = ""
     one_at_a_time: asyncio.Lock
-    """Requests that are refused together lead to one refresh, and to one question."""
+    """Serialises logins, so that concurrent refusals cause one refresh and one question to the user."""
 
     @property
     def issuer(self) -> str:
@@ -99,7 +112,7 @@ class _Provider(OAuthClientProvider):
         return f"Bearer {tokens.access_token}" if tokens else ""
 
     async def load(self) -> None:
-        """Take what is kept."""
+        """Load the stored tokens and metadata."""
         await self._initialize()
         content, context = await self.storage.store.load(), self.context
         expires_at = content.get("expires_at")
@@ -112,14 +125,14 @@ class _Provider(OAuthClientProvider):
     async def authorise(
         self, request: httpx2.Request, refusal: httpx2.Response | None
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send a request with a token, and get one where it is refused; raises ServerFailure."""
-        tried = _Tried()
+        """Send a request with a token, and get a token if it is refused. Raises McpServerError."""
+        attempts = _Attempts()
         for _ in range(MAX_SENDS):
             sent = request.headers.get("Authorization")
             if not self._is_renewed(sent, refusal):
-                if tried.logins and (tried.logins == MAX_LOGINS or _is_too_old(refusal)):
-                    return  # new tokens are good for nothing: the refusal is the answer
-                async with aclosing(self._get_token(request, refusal, tried)) as flow:
+                if attempts.logins and (attempts.logins == MAX_LOGINS or _may_refresh(refusal)):
+                    return  # a new token was refused, so return the refusal
+                async with aclosing(self._get_token(request, refusal, attempts)) as flow:
                     try:
                         outgoing = await anext(flow)
                         while True:
@@ -133,20 +146,20 @@ class _Provider(OAuthClientProvider):
                 return
 
     async def _get_token(
-        self, request: httpx2.Request, refusal: httpx2.Response | None, tried: "_Tried"
+        self, request: httpx2.Request, refusal: httpx2.Response | None, attempts: "_Attempts"
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Get a token in the place of one that has run out or was refused; yields the requests for that."""
+        """Yield the requests that replace an expired or refused token."""
         sent = request.headers.get("Authorization")
         async with self.one_at_a_time:
-            may_refresh = not tried.refresh and _is_too_old(refusal) and self.context.can_refresh_token()
+            may_refresh = not attempts.refresh and _may_refresh(refusal) and self.context.can_refresh_token()
             if may_refresh and not self._is_renewed(sent, refusal):
-                tried.refresh = True
+                attempts.refresh = True
                 async with self.storage.store.locked():
-                    if not await self._take_newer(sent):
-                        await self._finish_refresh((yield await self._refresh_token()))
+                    if not await self._load_newer(sent):
+                        await self._finish_refresh((yield await self._check_request(await self._refresh_token())))
             if refusal is None or self._is_renewed(sent, refusal):
                 return
-            tried.logins += 1
+            attempts.logins += 1
             async with aclosing(self._log_in(request, refusal)) as flow:
                 try:
                     outgoing = await anext(flow)
@@ -156,28 +169,29 @@ class _Provider(OAuthClientProvider):
                     pass
 
     def _is_renewed(self, sent: str | None, refusal: httpx2.Response | None) -> bool:
-        """Tell whether there is a token, and not the one that was refused."""
+        """Return whether there is a valid token other than the refused one."""
         return self.has_valid_token and (refusal is None or self.header != sent)
 
-    async def _take_newer(self, sent: str | None) -> bool:
-        """Take the token that another process has got meanwhile; tell whether there is one."""
+    async def _load_newer(self, sent: str | None) -> bool:
+        """Load a token that another process has stored since. Return whether there is one."""
         before = self.header
         await self.load()
         return self.has_valid_token and self.header not in (before, sent)
 
     async def _finish_refresh(self, response: httpx2.Response) -> None:
-        if response.status_code >= BROKEN:
-            words = f"its server for authorisations answered {response.status_code} where the token was to be renewed"
-            raise ServerFailure(f"{words}; it is tried again later")
+        if response.status_code >= FAILED_STATUS:
+            problem = f"its authorisation server answered {response.status_code} when the token was renewed"
+            raise McpServerError(f"{problem}; the renewal is retried later")
         if not await self._handle_refresh_response(response):
-            # A refresh token that is refused stays refused: it is not sent again with each attempt to connect.
+            # A refused refresh token stays refused, so it is not sent with each attempt to connect.
             await self.storage.store.save(self.issuer, {"tokens": None})
 
     async def _log_in(
         self, request: httpx2.Request, refusal: httpx2.Response
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Have the person agree, and get a token; yields the requests for that. Raises ServerFailure."""
-        authoriser = checked(self.authoriser, self.definition)
+        """Yield the requests of a login, in which the user agrees. Raises McpServerError."""
+        authoriser = require_authoriser(self.authoriser, self.definition)
+        self._check_resource_metadata(refusal)
         try:
             async with authoriser.open(self.definition) as self.consent:
                 self._use_redirect(self.consent.redirect_uri)
@@ -185,16 +199,47 @@ class _Provider(OAuthClientProvider):
                     outgoing = await anext(flow)
                     answer = refusal
                     while (outgoing := await flow.asend(answer)) is not request:
-                        answer = yield outgoing
+                        answer = yield await self._check_request(outgoing)
         except OAuthFlowError as problem:
-            raise ServerFailure(f"the authorisation failed: {one_line(self._hide(str(problem)), 300)}") from None
+            raise McpServerError(f"the authorisation failed: {one_line(self._hide(str(problem)), 300)}") from None
         except ValueError as problem:
-            raise ServerFailure(f"the authorisation failed: {type(problem).__name__} in what it answered") from None
+            raise McpServerError(
+                f"the authorisation failed: the answer of its server is invalid ({type(problem).__name__})"
+            ) from None
         finally:
             self.consent = None
 
+    def _check_resource_metadata(self, refusal: httpx2.Response) -> None:
+        """Refuse metadata about the server from another host. Raises McpServerError."""
+        named = extract_resource_metadata_from_www_auth(refusal)
+        host, own = urlsplit(named or self.definition.url).hostname, urlsplit(self.definition.url).hostname
+        if host != own:
+            problem = f"the authorisation failed: it names its metadata at {one_line(host or 'no host', 100)}"
+            raise McpServerError(f"{problem}; expected an address at its own host {own}")
+
+    async def _check_request(self, request: httpx2.Request) -> httpx2.Request:
+        """Return a login request after checking that it may be sent. Raises McpServerError."""
+        await self.check_address(str(request.url))
+        # Compressed bodies could be far longer than their bytes on the wire.
+        request.headers["Accept-Encoding"] = "identity"
+        request.extensions = {**request.extensions, MAX_BYTES_KEY: MAX_ANSWER_BYTES}
+        return request
+
+    async def check_address(self, url: str) -> None:
+        """Refuse unsafe addresses and authorisation servers. Raises McpServerError."""
+        await check_reach(url, self.definition.url)
+        metadata = self.context.oauth_metadata
+        methods = [] if metadata is None else metadata.code_challenge_methods_supported or []
+        # MCP 2025-11-25, authorisation: a server whose metadata names no methods does not support PKCE.
+        if metadata is not None and "S256" not in methods:
+            offered = f"PKCE only with {one_line(', '.join(methods), 100)}" if methods else "no PKCE"
+            raise McpServerError(
+                f"its authorisation server offers {offered}, expected S256, which protects the login; ask its "
+                "operator to offer S256"
+            )
+
     def _use_redirect(self, address: str) -> None:
-        """Come back to this address; a client that was registered for others is registered anew."""
+        """Set the redirect address. Forget a client that was registered for another address."""
         metadata = OAuthClientMetadata.model_validate({"client_name": "Dragoman", "redirect_uris": [address]})
         context = self.context
         context.client_metadata = metadata.model_copy(update={"scope": context.client_metadata.scope})
@@ -206,15 +251,15 @@ class _Provider(OAuthClientProvider):
             context.client_info = None
 
     def _hide(self, text: str) -> str:
-        """Hide in the words of another what is ours alone."""
+        """Redact our tokens and secrets from text the other side sent."""
         tokens, client = self.context.current_tokens, self.context.client_info
         secrets = [self.code, client.client_secret if client else None]
         secrets += [tokens.access_token, tokens.refresh_token] if tokens else []
         return SecretHider(secret for secret in secrets if secret).clean(text)
 
 
-class _Tried:
-    """What was tried to have one request allowed."""
+class _Attempts:
+    """The refreshes and logins attempted for one request."""
 
     def __init__(self) -> None:
         self.refresh = False
@@ -222,13 +267,14 @@ class _Tried:
 
 
 async def make_provider(definition: HttpServer, store: TokenStore, authoriser: Authoriser | None) -> _Provider:
-    """Return the OAuth client of a server, with what is kept of it; raises ServerFailure."""
+    """Return the OAuth client of a server, with its stored state. Raises McpServerError."""
     identity = authoriser.identity if authoriser else ClientIdentity()
-    metadata = OAuthClientMetadata.model_validate({"client_name": "Dragoman", "redirect_uris": [NOWHERE]})
+    metadata = OAuthClientMetadata.model_validate({"client_name": "Dragoman", "redirect_uris": [NO_REDIRECT]})
     storage = _Storage(store)
 
     async def redirect(url: str) -> None:
         assert provider.consent is not None  # noqa: S101 -- the flow runs within it
+        await provider.check_address(url)
         results.append(await provider.consent.ask(url))
 
     async def callback() -> AuthorizationCodeResult:
@@ -240,7 +286,7 @@ async def make_provider(definition: HttpServer, store: TokenStore, authoriser: A
     try:
         provider = _Provider(definition.url, metadata, storage, redirect, callback, identity.metadata_url)
     except ValueError:
-        raise ServerFailure("the address of the document that describes us has to be https, with a path") from None
+        raise McpServerError("the URL of the client metadata document must use https and have a path") from None
     provider.storage, provider.definition, provider.authoriser = storage, definition, authoriser
     provider.one_at_a_time = asyncio.Lock()
     storage.provider = provider
@@ -255,15 +301,15 @@ async def make_provider(definition: HttpServer, store: TokenStore, authoriser: A
     return provider
 
 
-def _is_too_old(refusal: httpx2.Response | None) -> bool:
-    """Tell whether a refresh may help: a token that allows too little is not refreshed."""
+def _may_refresh(refusal: httpx2.Response | None) -> bool:
+    """Return whether a refresh may help. It does not help a token with too few rights."""
     return refusal is None or refusal.status_code == 401
 
 
 def _read(model: type[Any], content: Any) -> Any:
     try:
         return None if content is None else model.model_validate(content)
-    except ValueError:  # of pydantic
+    except ValueError:  # from pydantic
         return None
 
 

@@ -1,7 +1,7 @@
 """HTTP headers that repeat parts of a modern request, so that proxies can route it without reading its body.
 
-`Mcp-Method` and `Mcp-Name` go with each request; `Mcp-Param-…` with the parameters of a tool whose schema has an
-`x-mcp-header`. A tool whose annotations break the rules of the specification must not be used over HTTP.
+Each request has `Mcp-Method` and `Mcp-Name`. A tool's parameter with `x-mcp-header` in its schema is sent as
+`Mcp-Param-…`. A tool whose annotations break the rules of the specification must not be used over HTTP.
 """
 
 import base64
@@ -42,7 +42,7 @@ _MAP_KEYS = frozenset(("patternProperties", "dependentSchemas", "$defs", "defini
 ParameterPath = tuple[str, ...]
 
 
-class BadAnnotation(DragomanError):
+class InvalidAnnotationError(DragomanError):
     """An `x-mcp-header` of a tool breaks the rules."""
 
 
@@ -56,35 +56,37 @@ def request_headers(method: str, params: Mapping[str, Any], version: str) -> dic
 
 
 def encode_value(value: str) -> str:
-    """Return a value that can be sent in a header: as it is, or in base64 between marks."""
+    """Return a value for a header: unchanged if possible, else base64 between markers."""
     if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def find_annotations(schema: Mapping[str, Any]) -> dict[ParameterPath, str]:
-    """Return the header of each annotated parameter of a tool; raises BadAnnotation."""
+    """Return the header name of each annotated parameter of a tool. Raises InvalidAnnotationError."""
     found: dict[ParameterPath, str] = {}
-    taken: set[str] = set()
+    header_names: set[str] = set()
     for path, part in _positions(schema):
         if ANNOTATION not in part:
             continue
         header = part[ANNOTATION]
         if not path:
-            raise BadAnnotation(f"an {ANNOTATION} stands where no parameter of its own is")
+            raise InvalidAnnotationError(f"the schema itself has an {ANNOTATION}; only parameters can have one")
         if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-            raise BadAnnotation(f"the {ANNOTATION} of {'.'.join(path)} is no name of a header")
+            raise InvalidAnnotationError(f"the {ANNOTATION} of {'.'.join(path)} is not a header name")
         if part.get("type") not in _TYPES:
-            raise BadAnnotation(f"{'.'.join(path)} has an {ANNOTATION} and is no string, integer or boolean")
-        if header.lower() in taken:
-            raise BadAnnotation(f"two parameters have the {ANNOTATION} {header}")
-        taken.add(header.lower())
+            raise InvalidAnnotationError(
+                f"{'.'.join(path)} has an {ANNOTATION} but is not a string, integer or boolean"
+            )
+        if header.lower() in header_names:
+            raise InvalidAnnotationError(f"two parameters have the same {ANNOTATION} {header}")
+        header_names.add(header.lower())
         found[path] = header
     return found
 
 
 def parameter_headers(annotations: Mapping[ParameterPath, str], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers for the arguments of a call; one that is absent or null has none."""
+    """Return the headers for the arguments of a call. An absent or null argument has no header."""
     headers: dict[str, str] = {}
     for path, header in annotations.items():
         text = _text_of(_value_at(path, arguments))
@@ -94,9 +96,9 @@ def parameter_headers(annotations: Mapping[ParameterPath, str], arguments: Mappi
 
 
 def _positions(root: Mapping[str, Any]) -> Iterator[tuple[ParameterPath | None, dict[str, Any]]]:
-    """Yield each schema inside a schema, with its path of `properties`; None where another keyword leads there.
+    """Yield each nested schema with its path of `properties`, or None if another keyword is on the way.
 
-    Data (`default`, `enum`, `const`, `examples`) is not entered, and a `$ref` is not followed.
+    Data (`default`, `enum`, `const`, `examples`) is not searched, and a `$ref` is not followed.
     """
     stack: list[tuple[ParameterPath | None, Any]] = [((), root)]
     while stack:

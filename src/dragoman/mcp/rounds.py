@@ -1,8 +1,8 @@
-"""Requests whose first answer is not their result: the server wants input, or has begun a task.
+"""Requests whose first response is not the result: the server wants input, or has started a task.
 
-In the modern era a server asks us by its result. The request is sent again with our answers and the server's opaque
-state, as often as the server wants more. A tool may also run as a task, which is polled until it has ended; it asks
-by the state of the task, and is answered by `tasks/update`.
+A modern server requests input inside a result. We send the request again with our answers and the server's opaque
+state, until the server returns the final result. A tool may also run as a task. We poll the task until it ends, and
+answer its requests for input with `tasks/update`.
 """
 
 import asyncio
@@ -10,29 +10,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, cast
 
-from dragoman.errors import DragomanError, RpcError, ServerFailure
+from dragoman.backoff import Backoff
+from dragoman.errors import DragomanError, McpServerError, RpcError
 from dragoman.text import one_line
 
 MAX_ROUNDS = 100
-"""A server that wants input for the hundredth time in one request will never have enough."""
+"""A server that wants input a hundred times within one request would never stop."""
 
 PAUSE_S = 0.05
 MAX_PAUSE_S = 2.0
-"""The pause before a request is repeated for a server that asks nothing doubles up to this."""
+"""The pause before repeating a request for a server that asks nothing. It doubles up to the maximum."""
 
 POLL_S = 1.0
-"""The pause between two looks at a task, where the server suggests none."""
+"""The pause between two polls of a task, if the server suggests none."""
 
 MIN_POLL_S, MAX_POLL_S = 0.05, 30.0
 
 CANCEL_TIMEOUT_S = 2.0
 
 AnswerRequest = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Answers a request of the server; raises RpcError."""
+"""Answers a request from the server. Raises RpcError."""
 
 
 class AskServer(Protocol):
-    """Sends a request to the server; raises ServerFailure and ConnectionClosed."""
+    """Sends a request to the server. Raises McpServerError and ConnectionClosedError."""
 
     def __call__(
         self, method: str, params: dict[str, Any], *, headers: Mapping[str, str] | None = None
@@ -40,7 +41,7 @@ class AskServer(Protocol):
 
 
 class RequestRounds:
-    """Sends requests of the modern era, and answers for them until their results are complete."""
+    """Sends modern requests, and answers the server's requests until the result is complete."""
 
     def __init__(self, ask: AskServer, answer: AnswerRequest) -> None:
         self._ask = ask
@@ -49,9 +50,9 @@ class RequestRounds:
     async def run(
         self, method: str, params: dict[str, Any], headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the final result of a request; raises ServerFailure and ConnectionClosed."""
+        """Return the final result of a request. Raises McpServerError and ConnectionClosedError."""
         result = await self._ask(method, params, headers=headers)
-        pause_s = PAUSE_S
+        backoff = Backoff(PAUSE_S, MAX_PAUSE_S)
         for _ in range(MAX_ROUNDS):
             match result.get("resultType"):
                 case None | "complete":
@@ -62,26 +63,27 @@ class RequestRounds:
                     pass
                 case other:
                     kind = one_line(str(other), 60)
-                    raise ServerFailure(f"its answer breaks the protocol: the result of {method} is of the kind {kind}")
+                    raise McpServerError(
+                        f"its answer violates the protocol: the result of {method} has the unknown kind {kind}"
+                    )
             more: dict[str, Any] = {}
-            if wanted := _requests_in(result):
-                more["inputResponses"] = await self._answer_all(wanted)
-                pause_s = PAUSE_S
+            if requests := _requests_in(result):
+                more["inputResponses"] = await self._answer_all(requests)
+                backoff.reset()
             else:
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, MAX_PAUSE_S)
+                await asyncio.sleep(backoff.next_s())
             if isinstance(result.get("requestState"), str):
                 more["requestState"] = result["requestState"]
             result = await self._ask(method, {**params, **more}, headers=headers)
-        raise ServerFailure(f"the server wanted more input {MAX_ROUNDS} times; the request was given up")
+        raise McpServerError(f"the server asked for input {MAX_ROUNDS} times; the request was abandoned")
 
     async def _answer_all(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer side by side; the refusal of one is the failure of all, because a result cannot refuse."""
+        """Answer requests concurrently. If one is refused, all fail, because a result cannot contain a refusal."""
         tasks = {key: asyncio.create_task(self._answer_one(request)) for key, request in requests.items()}
         try:
             await asyncio.gather(*tasks.values())
         except RpcError as refusal:
-            raise ServerFailure(f"the server asked for what it does not get: {refusal.message}") from None
+            raise McpServerError(f"the server's request was refused: {refusal.message}") from None
         finally:
             for task in tasks.values():
                 task.cancel()
@@ -92,14 +94,14 @@ class RequestRounds:
         fields = cast("dict[str, Any]", request) if isinstance(request, dict) else {}
         method, params = fields.get("method"), fields.get("params")
         if not isinstance(method, str):
-            raise ServerFailure("its answer breaks the protocol: a request for input has no method")
+            raise McpServerError("its answer violates the protocol: a request for input has no method")
         return await self._answer(method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
 
     async def _follow(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Wait for the end of a task; leaving cancels it."""
+        """Poll a task until it ends. Cancelling the wait cancels the task."""
         task_id = task.get("taskId")
         if not isinstance(task_id, str):
-            raise ServerFailure("its answer breaks the protocol: a task has no taskId")
+            raise McpServerError("its answer violates the protocol: a task has no taskId")
         answered: set[str] = set()
         try:
             while True:
@@ -107,10 +109,11 @@ class RequestRounds:
                     case "completed":
                         return _result_of(task)
                     case "failed":
-                        raise ServerFailure(_why_failed(task))
+                        raise McpServerError(_failure_reason(task))
                     case "cancelled":
-                        raise ServerFailure("the server cancelled its task")
+                        raise McpServerError("the server cancelled its task")
                     case "input_required":
+                        # The server repeats its questions until it has read the answers.
                         new = {key: each for key, each in _requests_in(task).items() if key not in answered}
                         if new:
                             answers = await self._answer_all(new)
@@ -126,35 +129,37 @@ class RequestRounds:
 
 
 async def cancel_task(ask: AskServer, task_id: str) -> None:
-    """Tell the server that its task is no longer wanted, in bounded time, also while being cancelled."""
+    """Cancel a task at the server within a bounded time, even while being cancelled ourselves."""
 
-    async def tell() -> None:
+    async def cancel() -> None:
         with suppress(DragomanError, TimeoutError):
             async with asyncio.timeout(CANCEL_TIMEOUT_S):
                 await ask("tasks/cancel", {"taskId": task_id})
 
-    await asyncio.wait([asyncio.create_task(tell())])
+    await asyncio.wait([asyncio.create_task(cancel())])
 
 
 def _requests_in(result: Mapping[str, Any]) -> dict[str, Any]:
-    given = result.get("inputRequests")
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    requests = result.get("inputRequests")
+    return cast("dict[str, Any]", requests) if isinstance(requests, dict) else {}
 
 
 def _result_of(task: Mapping[str, Any]) -> dict[str, Any]:
     result = task.get("result")
     if not isinstance(result, dict):
-        raise ServerFailure("its answer breaks the protocol: a completed task has no result")
+        raise McpServerError("its answer violates the protocol: a completed task has no result")
     return cast("dict[str, Any]", result)
 
 
-def _why_failed(task: Mapping[str, Any]) -> str:
+def _failure_reason(task: Mapping[str, Any]) -> str:
     error = task.get("error")
-    words = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else task.get("statusMessage")
-    return f"its task failed: {words}" if isinstance(words, str) else "its task failed"
+    reason = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else task.get("statusMessage")
+    return f"its task failed: {reason}" if isinstance(reason, str) else "its task failed"
 
 
 def _poll_pause_s(task: Mapping[str, Any]) -> float:
-    given = task.get("pollIntervalMs")
-    suggested = given / 1000 if isinstance(given, int | float) and not isinstance(given, bool) else POLL_S
+    interval_ms = task.get("pollIntervalMs")
+    suggested = (
+        interval_ms / 1000 if isinstance(interval_ms, int | float) and not isinstance(interval_ms, bool) else POLL_S
+    )
     return min(max(suggested, MIN_POLL_S), MAX_POLL_S)

@@ -1,12 +1,15 @@
-"""A server as its users see it: connecting, ready or failed, and restarted when it breaks.
+"""A connection to an MCP server over its whole life: connecting, ready, failed and restarted.
 
 stopped ──start──▶ connecting ──version and lists──▶ ready
    ▲                   │  ▲                            │ ▲
-   │                 fails └─────── ends, if it has ───┤ │
-   │                   ▼            earned a restart   │ │
-   └───── stop ───── failed ◀─────── ends, else ───────┘ │
-                       └── not a process: it is there ───┘
-                           again, tried with back-off
+   │                 fails └── connection ends, and ───┤ │
+   │                   ▼        a restart is allowed   │ │
+   └───── stop ───── failed ◀── connection ends ───────┘ │
+                       └── retry with back-off, unless ──┘
+                           the server is a process
+
+A restart is allowed once after each successful call, and after the server was steady for a minute. A process that fails
+without that stays failed until the user starts it.
 """
 
 import asyncio
@@ -16,8 +19,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from dragoman.errors import ConnectionClosed, DragomanError, ErrorCode, RpcError, ServerFailure
-from dragoman.mcp.channel import NeedsAuthorisation, SessionForgotten
+from dragoman.backoff import Backoff
+from dragoman.errors import ConnectionClosedError, DragomanError, ErrorCode, McpServerError, RpcError
+from dragoman.mcp.channel import AuthorizationRequiredError, SessionForgottenError
 from dragoman.mcp.client import ClientCallbacks, Host, McpClient
 from dragoman.mcp.connector import ServerConnector, ServerEnvironment, first_cause
 from dragoman.mcp.definition import AcpServer, Definition, HttpServer, SseServer
@@ -37,16 +41,16 @@ from dragoman.mcp.server_resources import ServerResources
 from dragoman.protocol import v1
 
 CONNECT_TIMEOUT_S = 60.0
-"""How long a server may take to get ready: package runners may have to fetch it first."""
+"""How long a server may need to get ready. Package runners may have to download it first."""
 
 STEADY_S = 60.0
-"""A server that ran this long, or answered a call, has earned another restart."""
+"""A server that ran this long, or answered a call, may be restarted again."""
 
 RETRY_S, MAX_RETRY_S = 1.0, 60.0
-"""The pause before a server at an address is tried again; it doubles up to the second."""
+"""The pause before connecting to a server at a URL again. It doubles up to the maximum."""
 
 REASON_TIMEOUT_S = 2.0
-"""Longer than it takes to learn how a process ended."""
+"""How long to wait for the reason of a process's end."""
 
 R = TypeVar("R")
 
@@ -54,21 +58,21 @@ _log = logging.getLogger("dragoman.mcp")
 
 
 class _State:
-    """The state of a server, with the events that others wait for."""
+    """The state of a server, with the events that other tasks wait for."""
 
     def __init__(self) -> None:
         self.name: ServerState = "stopped"
         self.reason: str | None = None
         self.last_reason = "the server closed the connection"
         self.settled = asyncio.Event()
-        """Set when it is not connecting."""
+        """Set when the server is not connecting."""
         self.broken = asyncio.Event()
-        """Set when it is not ready."""
+        """Set when the server is not ready."""
         self.attempts = 0
         self.may_restart = True
         self.wants_login = False
-        self.retry = asyncio.Event()
-        """Set to try a server again before its pause is over."""
+        self.calls_with_possible_changes = self.calls_waited_for = 0
+        """Number of calls that may have changed the lists, and how many of these we waited for announcements after."""
 
     def change(self, name: ServerState, reason: str | None) -> None:
         self.name, self.reason = name, reason
@@ -85,7 +89,7 @@ class _State:
 
 
 _caller: ContextVar[Host | None] = ContextVar("caller", default=None)
-"""The host of the call that a task works for; questions that come as results of a call are asked in its task."""
+"""The host of the call that a task works for. Input requested by a call's result is answered in the call's task."""
 
 
 class _Hosts:
@@ -98,7 +102,7 @@ class _Hosts:
 
     @contextmanager
     def calling(self, host: Host | None) -> Generator[None]:
-        """Let the host of a call answer while the call runs."""
+        """Route requests from the server to the host of a call while the call runs."""
         if host is None:
             yield
             return
@@ -114,7 +118,7 @@ class _Hosts:
                 self._is_idle.set()
 
     def current(self) -> Host:
-        """Return the host of the call that the server asks for, or of the one call."""
+        """Return the host of the current call, or of the only running call, or the session's host."""
         caller = _caller.get()
         if caller is not None and caller in self._callers:
             return caller
@@ -128,7 +132,7 @@ class _Hosts:
 
 
 class _JointHost:
-    """Answers while several calls run: nobody knows which of them a question belongs to, so it ends with the last."""
+    """Answers while several calls run. A request cannot be matched to one call, so it ends with the last one."""
 
     def __init__(self, host: Host, is_idle: asyncio.Event) -> None:
         self._host = host
@@ -143,11 +147,11 @@ class _JointHost:
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         answer = await self._until_idle(self._host.sample(server, params))
         if answer is None:
-            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the calls in which this was asked have ended")
+            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the tool calls that caused this request have ended")
         return answer
 
     async def _until_idle(self, work: Coroutine[Any, Any, R]) -> R | None:
-        """Return the result of the work, or None when the last call has ended first."""
+        """Return the result of the work, or None if the last call ended first."""
         asking, ending = asyncio.create_task(work), asyncio.create_task(self._is_idle.wait())
         try:
             await asyncio.wait([asking, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -159,7 +163,7 @@ class _JointHost:
 
 
 class ServerConnection:
-    """One server. `on_change` is called whenever its state, tools or prompts have changed."""
+    """One server. `on_change` is called whenever its state, tools or prompts changed."""
 
     def __init__(
         self,
@@ -186,7 +190,7 @@ class ServerConnection:
 
     @property
     def tools(self) -> Sequence[ToolInfo]:
-        """Its tools; a list is replaced and never changed."""
+        """The server's tools. The list is replaced, never changed in place."""
         return self._lists.tools
 
     @property
@@ -199,62 +203,64 @@ class ServerConnection:
 
     @property
     def reason(self) -> str | None:
-        """Why it failed, or is connecting anew."""
+        """Why the server failed or is reconnecting."""
         return self._state.reason
 
     @property
-    def revision(self) -> tuple[int, int]:
-        """How often it has begun to connect, and how often it has announced a change."""
-        return self._state.attempts, self._lists.announced
+    def revision(self) -> tuple[int, int, int]:
+        """The number of connection attempts, of announced changes, and of calls that may have caused another change."""
+        return self._state.attempts, self._lists.announced, self._state.calls_with_possible_changes
 
     @property
     def wants_login(self) -> bool:
-        """Whether it failed because a person has to log in."""
+        """Whether the connection failed because the user must log in."""
         return self.state == "failed" and self._state.wants_login
-
-    def retry(self) -> None:
-        """Try a server at an address again at once, where it would be tried again later."""
-        self._state.retry.set()
 
     def __repr__(self) -> str:
         return f"ServerConnection({self.name!r}, {self.state})"
 
     def status(self) -> ServerStatus:
-        """Return its state, for people and clients."""
+        """Return the state, for users and clients."""
         return ServerStatus(self.name, self.definition.transport, self.state, len(self.tools), self.reason)
 
     # ── starting and stopping ───────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Start connecting."""
         self._state.may_restart = True
         self._set("connecting")
         self._task = asyncio.create_task(self._run(), name=f"mcp {self.name}")
 
     async def settled(self) -> None:
-        """Wait until it is no longer connecting."""
+        """Wait until the server is no longer connecting."""
         await self._state.settled.wait()
 
     async def up_to_date(self) -> None:
-        """Wait until it is no longer connecting, and its lists have every change that it has announced."""
+        """Wait until the server is not connecting and its lists include every announced change.
+
+        This includes a change that a server at a URL announced during a call, which may arrive after the call's result.
+        """
         await self._state.settled.wait()
+        if self._state.calls_waited_for < self._state.calls_with_possible_changes and self._client is not None:
+            self._state.calls_waited_for = self._state.calls_with_possible_changes
+            await self._client.wait_for_late_announcements()
         await self._lists.fresh()
 
     async def restart(self) -> None:
-        """Stop and start it, unless another caller stops or starts it meanwhile."""
+        """Stop and start the server, unless another caller stops or starts it first."""
         stops = self._stops
         await self._end()
         if self._stops == stops and self._task is None:
             self.start()
 
     async def stop(self) -> None:
-        """End it and all that it started, in bounded time."""
+        """Stop the server and everything that it started, in bounded time."""
         self._stops += 1
         await self._end()
 
     async def _end(self) -> None:
         task, self._task = self._task, None
-        # The state changes first: the caller may be cancelled in the wait below, and the server ends all the same.
+        # Change the state first. The caller may be cancelled during the wait below, and the server still ends.
         self._set("stopped")
         if task is not None:
             task.cancel()
@@ -264,13 +270,13 @@ class ServerConnection:
             await asyncio.wait(self._ending)
 
     async def _run(self) -> None:
-        await asyncio.sleep(0)  # the answer to the request for the server goes out before any work for it
-        pause_s = RETRY_S
+        await asyncio.sleep(0)  # first answer the request that added this server
+        backoff = Backoff(RETRY_S, MAX_RETRY_S)
         while True:
             began = asyncio.get_running_loop().time()
             reason = await self._connect()
             if self._task is not asyncio.current_task():
-                return  # it was stopped in the moment in which it failed
+                return  # it was stopped while it failed
             was_ready, self._client = self._client is not None, None
             self._state.may_restart |= asyncio.get_running_loop().time() - began > STEADY_S
             if was_ready and self._state.may_restart:
@@ -278,29 +284,26 @@ class ServerConnection:
                 self._state.may_restart = False
                 self._set("connecting", reason)
                 continue
-            pause_s = RETRY_S if was_ready else pause_s
+            if was_ready:
+                backoff.reset()
             if self.state != "failed" or self.reason != reason:
                 _log.warning("MCP server %s failed: %s", self.name, reason)
                 self._set("failed", reason)
             if not isinstance(self.definition, HttpServer | SseServer | AcpServer):
                 return
-            # Nobody else starts a server at an address or inside a client again, and a look at it costs little.
-            self._state.retry.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._state.retry.wait()
-            pause_s = min(2 * pause_s, MAX_RETRY_S)
+            # Nothing else restarts a server at a URL or inside a client, and a retry is cheap.
+            await asyncio.sleep(backoff.next_s())
 
     async def _connect(self) -> str:
-        """Connect, and stay connected; return the reason of the end."""
+        """Connect and stay connected. Return the reason for the end."""
         self._state.wants_login = False
         callbacks = ClientCallbacks(
             self.name,
             self._hosts.current,
             self._lists.announce,
-            self._connector.hide_in_result,
+            self._connector.redact,
             roots=getattr(self.definition, "roots", True),
-            on_resource=self._resources.note_change,
+            on_resource=self._resources.record_change,
         )
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S) as timeout, self._connector.open(callbacks) as client:
@@ -309,16 +312,16 @@ class ServerConnection:
                 timeout.reschedule(None)
                 self._set("ready")
                 await self._keep(client)
-                end = ConnectionClosed(client.end)
+                end = ConnectionClosedError(client.end)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 -- a task top, and the edge to a foreign library
-            self._state.wants_login = isinstance(first_cause(error), NeedsAuthorisation)
+            self._state.wants_login = isinstance(first_cause(error), AuthorizationRequiredError)
             return await self._connector.explain(error, timeout_s=CONNECT_TIMEOUT_S)
         return await self._connector.explain(end, timeout_s=CONNECT_TIMEOUT_S)
 
     async def _keep(self, client: McpClient) -> None:
-        """Hear of changes until the server is gone."""
+        """Process changes until the server is gone."""
         watching = asyncio.create_task(self._resources.keep(client))
         try:
             await self._lists.keep(client)
@@ -344,38 +347,39 @@ class ServerConnection:
         timeout_s: float | None = None,
         host: Host | None = None,
     ) -> CallResult:
-        """Call a tool; `host` answers the server's requests meanwhile. Cancelling the wait cancels the call.
+        """Call a tool. `host` answers the server's requests during the call. Cancelling the wait cancels the call.
 
-        Raises ServerFailure.
+        Raises McpServerError.
         """
         with self._hosts.calling(host):
             result = await self._ask(lambda client: client.call(tool, arguments, progress), timeout_s)
         self._state.may_restart = True
+        self._state.calls_with_possible_changes += self._client is not None and self._client.may_announce_late
         self._resources.offer(content=result.content)
         return result
 
     async def prompt(self, name: str, arguments: dict[str, str], *, timeout_s: float | None = None) -> list[PromptText]:
-        """Get a prompt, filled in with arguments; raises ServerFailure."""
+        """Return the messages of a prompt, filled in with arguments. Raises McpServerError."""
         return await self._ask(lambda client: client.prompt(name, arguments), timeout_s)
 
     @property
     def instructions(self) -> str:
-        """What the server says about its use, without its secrets; empty while it is not ready."""
-        return self._connector.hide_in_result(self._client.agreement.instructions) if self._client else ""
+        """The server's instructions for its use, without its secrets. Empty while it is not ready."""
+        return self._connector.redact(self._client.agreement.instructions) if self._client else ""
 
     @property
     def version(self) -> str | None:
-        """The version of MCP that is spoken with it; None while it is not ready."""
+        """The agreed MCP version. None while the server is not ready."""
         return self._client.agreement.version if self._client else None
 
     async def resources(self, *, timeout_s: float | None = None) -> list[ResourceInfo]:
-        """List its resources; raises ServerFailure."""
+        """List the server's resources. Raises McpServerError."""
         listed = await self._ask(lambda client: client.resources(), timeout_s)
         self._resources.offer(listed)
         return listed
 
     async def templates(self, *, timeout_s: float | None = None) -> list[ResourceTemplate]:
-        """List the templates of its resources; raises ServerFailure."""
+        """List the server's resource templates. Raises McpServerError."""
         return await self._ask(lambda client: client.templates(), timeout_s)
 
     async def complete(
@@ -387,62 +391,62 @@ class ServerConnection:
         known: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> list[str]:
-        """Return completions for an argument of a prompt or a template, which `reference` names; raises ServerFailure.
+        """Return completions for an argument of the prompt or template named by `reference`. Raises McpServerError.
 
-        `known` are the arguments that have their values already.
+        `known` contains the arguments that already have a value.
         """
         return await self._ask(lambda client: client.complete(reference, argument, value, known or {}), timeout_s)
 
     @property
     def has_resources(self) -> bool:
-        """Whether it has resources; False while it is not ready."""
+        """Whether the server has resources. False while it is not ready."""
         return self._client is not None and self._client.has_resources
 
     def is_offered(self, uri: str) -> bool:
-        """Tell whether it has listed or linked to a resource of this address itself."""
+        """Return whether the server has listed or linked to this URI."""
         return self._resources.is_offered(uri)
 
     def watch(self, uri: str) -> None:
-        """Count the changes of a resource from now on, as far as the server tells of them."""
+        """Count the changes of a resource from now on, as far as the server reports them."""
         self._resources.watch(uri)
 
     def changes(self, uri: str) -> int:
-        """Return how often a watched resource has changed, or may have."""
+        """Return how often a watched resource has changed, or may have changed."""
         return self._resources.changes(uri)
 
     async def read(self, uri: str, *, timeout_s: float | None = None) -> list[v1.EmbeddedResource]:
-        """Read one of its resources; raises ServerFailure."""
+        """Read a resource. Raises McpServerError."""
         return await self._ask(lambda client: client.read(uri), timeout_s)
 
-    async def tell_roots(self) -> None:
-        """Tell it that its roots have changed."""
+    async def notify_roots_changed(self) -> None:
+        """Notify the server that its roots have changed."""
         if self._client is not None:
-            await self._client.tell_roots()
+            await self._client.notify_roots_changed()
 
     async def _ask(self, ask: Callable[[McpClient], Awaitable[R]], timeout_s: float | None) -> R:
         try:
             async with asyncio.timeout(timeout_s):
                 try:
                     return await ask(await self._ready_client())
-                except SessionForgotten:  # it has not begun, so it is safe to send it again
+                except SessionForgottenError:  # the server did not start this request, so it is safe to send it again
                     await self._state.broken.wait()
                     return await ask(await self._ready_client())
         except TimeoutError:
-            raise ServerFailure(f"{self.name} did not answer within {timeout_s:g} s; the call was cancelled") from None
-        except ConnectionClosed:
-            raise ServerFailure(f"{self.name} broke down: {await self._why_broken()}") from None
+            raise McpServerError(f"{self.name} did not answer within {timeout_s:g} s; the call was cancelled") from None
+        except ConnectionClosedError:
+            raise McpServerError(f"{self.name} failed: {await self._failure_reason()}") from None
         except DragomanError as failure:
-            words = self._connector.show(str(failure))
-            raise ServerFailure(words if self.name in words else f"{self.name}: {words}") from None
+            reason = self._connector.show(str(failure))
+            raise McpServerError(reason if self.name in reason else f"{self.name}: {reason}") from None
 
     async def _ready_client(self) -> McpClient:
         await self.settled()
         if self._client is None:
-            raise ServerFailure(f"the MCP server {self.name} is not there: {self.reason or self.state}")
+            raise McpServerError(f"the MCP server {self.name} is not available: {self.reason or self.state}")
         return self._client
 
-    async def _why_broken(self) -> str:
-        """Wait for the reason, which is known when the end of the process is."""
+    async def _failure_reason(self) -> str:
+        """Wait for the reason of the end, which is known once the process has ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(REASON_TIMEOUT_S):
                 await self._state.broken.wait()

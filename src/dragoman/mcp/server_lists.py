@@ -1,8 +1,8 @@
-"""The tools and prompts of a server, read anew whenever they may have changed.
+"""The tools and prompts of a server, read again whenever they may have changed.
 
-A server announces a change, or its lists are older than it says they stay true. Announcements are numbered, so that
-`fresh` waits for the list that was begun after the last of them, and not for one more that comes meanwhile: a server
-may announce a change with every list.
+Lists are read again when the server announces a change, or when they are older than the server says they stay valid. A
+server may announce a change with every list. Announcements are therefore numbered: `fresh` waits for a list requested
+after the last announcement at that time, and not for later ones.
 """
 
 import asyncio
@@ -10,30 +10,31 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from dragoman.errors import ConnectionClosed, ServerFailure
+from dragoman.backoff import Backoff
+from dragoman.errors import ConnectionClosedError, McpServerError
 from dragoman.mcp.client import McpClient
 from dragoman.mcp.info import PromptInfo, ToolInfo
 
 LIST_TIMEOUT_S = 60.0
-"""How long a server may take for its lists."""
+"""How long a server may need for its lists."""
 
 LIST_PAUSE_S = 0.5
-"""Pause between two lists, because a server may say with each list that it has changed."""
+"""Pause between two reads, because a server may announce a change with each list."""
 
 LISTEN_PAUSE_S, MAX_LISTEN_PAUSE_S = 1.0, 60.0
-"""The pause before a server is asked again to tell of changes; it doubles up to the second."""
+"""The pause before asking a server again to report changes. It doubles up to the maximum."""
 
 STEADY_S = 60.0
-"""A server that told of changes for this long is asked again after the short pause."""
+"""A server that reported changes for this long is asked again after the short pause."""
 
 MIN_TTL_S = 10.0
-"""Lists are read anew at most this often, whatever a server says of how long they stay true."""
+"""Shortest time between two reads, even if the server says that its lists expire sooner."""
 
 _log = logging.getLogger("dragoman.mcp")
 
 
 class ServerLists:
-    """The lists of one server, over all its connections. `on_change` is called when a list has changed."""
+    """The lists of one server, across its connections. `on_change` is called when a list has changed."""
 
     def __init__(self, server: str, on_change: Callable[[], None], show: Callable[[str], str]) -> None:
         self.tools: Sequence[ToolInfo] = ()
@@ -43,29 +44,29 @@ class ServerLists:
         self._show = show
         self._outdated = asyncio.Event()
         self.announced = 0
-        """How often the server has said that its lists have changed."""
+        """How often the server has announced a change of its lists."""
         self._read_up_to = 0
-        """The announcement before which the last list was begun; equal to the last one when all is fresh."""
-        self._news = asyncio.Event()
+        """Number of announcements when the last list was requested. Equal to `announced` if the lists are fresh."""
+        self._updated = asyncio.Event()
 
     def announce(self) -> None:
-        """Take note that the lists may have changed."""
+        """Record that the lists may have changed."""
         self.announced += 1
         self._outdated.set()
 
     async def fresh(self) -> None:
-        """Wait until every change that was announced by now is in the lists, or the server is gone."""
+        """Wait until the lists include every change announced so far, or the server is gone."""
         wanted = self.announced
         while self._read_up_to < wanted:
-            await self._news.wait()
+            await self._updated.wait()
 
     def clear(self) -> None:
-        """Forget the lists of a server that is gone."""
+        """Drop the lists of a server that is gone."""
         self.tools, self.prompts = (), ()
         self._settle(self.announced)
 
     async def read(self, client: McpClient) -> None:
-        """Read the lists; raises ServerFailure and ConnectionClosed."""
+        """Read the lists. Raises McpServerError and ConnectionClosedError."""
         began = self.announced
         self._outdated.clear()
         self.tools, self.prompts = await client.tools(), await client.prompts()
@@ -78,10 +79,10 @@ class ServerLists:
             while True:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(client.ttl_s and max(client.ttl_s, MIN_TTL_S)):
-                        await _either(client.closed, self._outdated)
+                        await _wait_for_any(client.closed, self._outdated)
                 if client.closed.is_set():
                     return
-                await self._read_anew(client)
+                await self._reread(client)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LIST_PAUSE_S):
                         await client.closed.wait()
@@ -89,16 +90,16 @@ class ServerLists:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
 
-    async def _read_anew(self, client: McpClient) -> None:
+    async def _reread(self, client: McpClient) -> None:
         before, began = (self.tools, self.prompts), self.announced
         try:
             async with asyncio.timeout(LIST_TIMEOUT_S):
                 await self.read(client)
-        except ConnectionClosed:
-            return  # the wait for changes ends on it
-        except (ServerFailure, TimeoutError) as failure:
+        except ConnectionClosedError:
+            return  # `keep` ends when the connection closes
+        except (McpServerError, TimeoutError) as failure:
             _log.warning(
-                "MCP server %s did not list its tools anew: %s", self._server, self._show(str(failure) or "no answer")
+                "MCP server %s did not list its tools again: %s", self._server, self._show(str(failure) or "no answer")
             )
             self._settle(began)
         else:
@@ -106,26 +107,26 @@ class ServerLists:
                 self._on_change()
 
     async def _listen(self, client: McpClient) -> None:
-        """Have a modern server tell of changes; whatever happened while it did not is in the next list."""
-        pause_s = LISTEN_PAUSE_S
+        """Ask a modern server to report changes. Changes missed in between are in the next list."""
+        backoff = Backoff(LISTEN_PAUSE_S, MAX_LISTEN_PAUSE_S)
         while not client.closed.is_set():
             began = asyncio.get_running_loop().time()
             try:
                 await client.listen()
-            except (ServerFailure, ConnectionClosed) as end:
-                _log.debug("MCP server %s tells of no more changes: %s", self._server, type(end).__name__)
-            pause_s = LISTEN_PAUSE_S if asyncio.get_running_loop().time() - began > STEADY_S else pause_s
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_LISTEN_PAUSE_S)
+            except (McpServerError, ConnectionClosedError) as end:
+                _log.debug("MCP server %s no longer reports changes: %s", self._server, type(end).__name__)
+            if asyncio.get_running_loop().time() - began > STEADY_S:
+                backoff.reset()
+            await asyncio.sleep(backoff.next_s())
             self.announce()
 
     def _settle(self, read_up_to: int) -> None:
         self._read_up_to = read_up_to
-        self._news.set()
-        self._news = asyncio.Event()
+        self._updated.set()
+        self._updated = asyncio.Event()
 
 
-async def _either(*events: asyncio.Event) -> None:
+async def _wait_for_any(*events: asyncio.Event) -> None:
     waiting = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,8 @@
-"""The resources of a server that a session has met: which the server offered itself, and which have changed since.
+"""The resources of a server in one session: which the server has offered, and which have changed.
 
-A server that can tell of changes is asked to for each resource that is watched: by `resources/subscribe` in the
-legacy era, by `subscriptions/listen` in the modern one. After a new connection, every watched resource may have
-changed meanwhile, and counts as changed.
+If the server reports changes, we subscribe to each watched resource: with `resources/subscribe` in the legacy era, with
+`subscriptions/listen` in the modern era. After a reconnection every watched resource counts as changed, because we may
+have missed a report.
 """
 
 import asyncio
@@ -10,34 +10,35 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
-from dragoman.errors import ConnectionClosed, ServerFailure
+from dragoman.backoff import Backoff
+from dragoman.errors import ConnectionClosedError, McpServerError
 from dragoman.mcp.client import McpClient
 from dragoman.mcp.info import ResourceInfo
 from dragoman.protocol import v1
 
 MAX_WATCHED = 100
-"""Resources of one server that are watched; the one that was read longest ago is forgotten first."""
+"""Maximum number of watched resources per server. The least recently read one is dropped first."""
 
 MAX_OFFERED = 10_000
-"""Addresses that are remembered as the server's own, the newest of them."""
+"""Maximum number of remembered URIs that the server offered. The oldest are dropped first."""
 
 PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
-"""The pause before a modern server is asked again to tell of changes; it doubles up to the second."""
+"""The pause before asking a modern server again to report changes. It doubles up to the maximum."""
 
 _log = logging.getLogger("dragoman.mcp")
 
 
 class ServerResources:
-    """What is known of one server's resources, over all its connections. `on_change` is called when one changes."""
+    """The known resources of one server, across its connections. `on_change` is called when one changes."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._offered: OrderedDict[str, None] = OrderedDict()
         self._changes: OrderedDict[str, int] = OrderedDict()
-        self._chosen_anew = asyncio.Event()
+        self._watched_changed = asyncio.Event()
 
     def offer(self, listed: Iterable[ResourceInfo] = (), content: Iterable[v1.ContentBlock] = ()) -> None:
-        """Remember the addresses that the server lists, or links to in a result."""
+        """Remember the URIs that the server lists, or links to in a result."""
         addresses = [each.uri for each in listed]
         addresses += [block.uri for block in content if isinstance(block, v1.ResourceLink)]
         for uri in addresses:
@@ -47,79 +48,78 @@ class ServerResources:
             self._offered.popitem(last=False)
 
     def is_offered(self, uri: str) -> bool:
-        """Tell whether the server itself has named an address: whoever reads it tells the server nothing new."""
+        """Return whether the server itself has named this URI. Reading it then reveals nothing new to the server."""
         return uri in self._offered
 
     def watch(self, uri: str) -> None:
         """Count the changes of a resource from now on."""
         if uri not in self._changes:
             self._changes[uri] = 0
-            self._chosen_anew.set()
+            self._watched_changed.set()
         self._changes.move_to_end(uri)
         while len(self._changes) > MAX_WATCHED:
             self._changes.popitem(last=False)
 
     def changes(self, uri: str) -> int:
-        """Return how often a watched resource has changed, or may have."""
+        """Return how often a watched resource has changed, or may have changed."""
         return self._changes.get(uri, 0)
 
-    def note_change(self, uri: str) -> None:
-        """Count a change; a server may tell of a part of the resource that is watched."""
+    def record_change(self, uri: str) -> None:
+        """Count a change. The server may report a part of the watched resource."""
         self._count([each for each in self._changes if uri == each or uri.startswith(f"{each.rstrip('/')}/")])
 
     async def keep(self, client: McpClient) -> None:
-        """Have the server tell of changes of what is watched, until it is gone, or the wait is cancelled."""
-        if not client.tells_of_resources:
+        """Ask the server to report changes of watched resources, until it is gone or this is cancelled."""
+        if not client.reports_resource_changes:
             return
         self._count(self._changes)
         try:
             await (self._listen(client) if client.agreement.is_modern else self._subscribe(client))
-        except ConnectionClosed:
-            return  # whoever keeps the connection sees it too
+        except ConnectionClosedError:
+            return  # the task that owns the connection sees the error as well
 
     async def _subscribe(self, client: McpClient) -> None:
         subscribed: set[str] = set()
         while True:
-            self._chosen_anew.clear()
+            self._watched_changed.clear()
             watched = set(self._changes)
             for uri in sorted(watched ^ subscribed):
                 try:
                     await client.subscribe(uri, wanted=uri in watched)
-                except ServerFailure as refusal:
-                    _log.debug("an MCP server does not tell of a resource: %s", type(refusal).__name__)
+                except McpServerError as refusal:
+                    _log.debug("an MCP server does not report changes of a resource: %s", type(refusal).__name__)
             subscribed = watched
-            await self._chosen_anew.wait()
+            await self._watched_changed.wait()
 
     async def _listen(self, client: McpClient) -> None:
-        pause_s = PAUSE_S
+        backoff = Backoff(PAUSE_S, MAX_PAUSE_S)
         while True:
-            self._chosen_anew.clear()
+            self._watched_changed.clear()
             watched = list(self._changes)
             if not watched:
-                await self._chosen_anew.wait()
+                await self._watched_changed.wait()
                 continue
             if await self._listen_once(client, watched):
-                pause_s = PAUSE_S
+                backoff.reset()
                 continue
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
             self._count(watched)
 
     async def _listen_once(self, client: McpClient, watched: Sequence[str]) -> bool:
-        """Listen until others are to be watched; False when the server has ended it."""
+        """Listen until the set of watched resources changes. Return False if the server ended the stream."""
         listening = asyncio.create_task(client.listen_to(watched))
-        chosen_anew = asyncio.create_task(self._chosen_anew.wait())
+        watched_changed = asyncio.create_task(self._watched_changed.wait())
         try:
-            await asyncio.wait([listening, chosen_anew], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([listening, watched_changed], return_when=asyncio.FIRST_COMPLETED)
             if not listening.done():
                 return True
-            if isinstance(end := listening.exception(), ConnectionClosed):
+            if isinstance(end := listening.exception(), ConnectionClosedError):
                 raise end
             return False
         finally:
-            for task in (listening, chosen_anew):
+            for task in (listening, watched_changed):
                 task.cancel()
-            await asyncio.gather(listening, chosen_anew, return_exceptions=True)
+            await asyncio.gather(listening, watched_changed, return_exceptions=True)
 
     def _count(self, changed: Iterable[str]) -> None:
         for uri in (counted := list(changed)):

@@ -1,6 +1,6 @@
-"""Lines over an event stream and posts: the older of MCP's two HTTP transports.
+"""The older of MCP's two HTTP transports: lines over an event stream and POSTs.
 
-The SDK has one as well, but it gives up a connection at an event of more than 1 MiB.
+The SDK has this transport as well, but closes the connection at an event of more than 1 MiB.
 """
 
 import asyncio
@@ -10,26 +10,26 @@ from urllib.parse import urljoin
 
 import httpx2
 
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.library_logs import unlogged
 from dragoman.mcp.http_errors import check_headers, explain_http, explain_status, explain_type, same_origin
 from dragoman.wire import MAX_LINE_BYTES, Receiver
 from dragoman.wire.transport import LineQueue
 
 READ_TIMEOUT_S = 3600.0
-"""An event stream may be silent while there is no call."""
+"""An event stream may be silent between calls."""
 
 CONNECT_TIMEOUT_S = 30.0
 
 PROBE_TIMEOUT_S = 5.0
-"""The address for posts is the first event of a stream, and comes at once."""
+"""The endpoint for POSTs is the first event of a stream, and arrives immediately."""
 
 MAX_SKIPPED_BYTES = 64 * 1024
-"""Bytes read of the answer to a post, of which only the status matters."""
+"""Maximum number of bytes read from the response to a POST. Only the status matters."""
 
 
 class SseTransport:
-    """Carries each message as one event, or one post."""
+    """Sends each message as one POST, and receives each as one event."""
 
     can_write = True
 
@@ -42,7 +42,7 @@ class SseTransport:
         self._reading = asyncio.Event()
         self._reading.set()
         self._tasks: list[asyncio.Task[None]] = []
-        self._end = ConnectionClosed("the server closed its event stream")
+        self._end = ConnectionClosedError("the server closed its event stream")
 
     @property
     def unsent_bytes(self) -> int:
@@ -64,7 +64,7 @@ class SseTransport:
     def resume_reading(self) -> None:
         self._reading.set()
 
-    async def explain_end(self) -> ConnectionClosed:
+    async def explain_end(self) -> ConnectionClosedError:
         return self._end
 
     async def close(self) -> None:
@@ -84,11 +84,11 @@ class SseTransport:
                     _check_events(response)
                     async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
                         if event.event == "endpoint":
-                            self._take_endpoint(event.data)
+                            self._set_endpoint(event.data)
                         elif event.data:
                             await self._reading.wait()
                             receiver.lines_received([event.data.encode()])
-        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosedError) as error:
             self._fail(error)
         finally:
             receiver.input_ended(was_file=False)
@@ -97,7 +97,7 @@ class SseTransport:
         try:
             endpoint = await self._endpoint
             await self._queue.send_all(lambda line: self._send(line, endpoint))
-        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosed) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ConnectionClosedError) as error:
             self._fail(error)
             self._tasks[0].cancel()
 
@@ -108,27 +108,27 @@ class SseTransport:
                 _check(response)
                 await _skip(response)
 
-    def _take_endpoint(self, data: str) -> None:
-        """Take the address to post to; headers and messages go to the server's own origin only."""
+    def _set_endpoint(self, data: str) -> None:
+        """Set the endpoint to post to. Headers and messages are only sent to the server's own origin."""
         try:
             endpoint = urljoin(self._url, data)
             is_own = same_origin(endpoint, self._url)
         except ValueError:
-            raise ConnectionClosed("the server wants its messages posted to what is no address") from None
+            raise ConnectionClosedError("the server names a message address that is not valid") from None
         if not is_own:
-            raise ConnectionClosed("the server wants its messages posted to another origin, which is refused")
+            raise ConnectionClosedError("the server names a message address at another origin, which is not allowed")
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)
 
     def _fail(self, error: Exception) -> None:
         self.can_write = False
         self._queue.close()
-        words = str(error) if isinstance(error, ConnectionClosed) else explain_http(error)
-        self._end = ConnectionClosed(words or "the connection failed")
+        reason = str(error) if isinstance(error, ConnectionClosedError) else explain_http(error)
+        self._end = ConnectionClosedError(reason or "the connection failed")
 
 
 async def serves_sse(url: str, headers: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a server of this transport is at an address: its stream begins with the address for posts."""
+    """Return whether a server of this transport is at a URL. Its stream starts with the endpoint for POSTs."""
     accept = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
     try:
         with unlogged():
@@ -147,7 +147,7 @@ async def serves_sse(url: str, headers: Iterable[tuple[str, str]]) -> bool:
 
 
 async def _skip(response: httpx2.Response) -> None:
-    """Read the rest, so that the connection can be used again, up to a limit."""
+    """Read the rest up to a limit, so that the connection can be reused."""
     count = 0
     async for piece in response.aiter_raw():
         count += len(piece)
@@ -158,10 +158,10 @@ async def _skip(response: httpx2.Response) -> None:
 def _check_events(response: httpx2.Response) -> None:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "text/event-stream":
-        raise ConnectionClosed(explain_type(response.status_code, media_type))
+        raise ConnectionClosedError(explain_type(response.status_code, media_type))
 
 
 def _check(response: Any) -> None:
     status = cast("int", response.status_code)
     if not 200 <= status < 300:
-        raise ConnectionClosed(explain_status(status))
+        raise ConnectionClosedError(explain_status(status))

@@ -1,13 +1,13 @@
-"""A channel to a server at an address over streamable HTTP, in both eras.
+"""A channel to a server over streamable HTTP, in both eras.
 
-Each message of ours is a post. Its answer is one JSON object, or a stream of events that ends with the answer.
+We send each message as a POST. The response is one JSON object, or a stream of events that ends with the answer.
 
-    legacy  a session, which the server names in a header and which a DELETE ends; a stream for the server's own
-            messages, by GET; a stream that breaks is resumed with `Last-Event-ID`; the server may ask us in any stream
-    modern  none of these; headers repeat the method and the name; leaving a stream cancels its request
+    legacy  The server names a session in a header, and a DELETE ends it. A GET opens a stream for the server's own
+            messages. A stream that breaks is resumed with `Last-Event-ID`. The server may send requests in any stream.
+    modern  None of these. Headers repeat the method and the name. Closing a stream cancels its request.
 
-The SDK has such a transport too. It reads bodies of any size, hides status and body of a refusal, and its import holds
-the first server for 0.7 s.
+The SDK has this transport as well. It reads bodies of any size and hides the status and body of a refusal. Its import
+delays the first server by 0.7 s.
 """
 
 import asyncio
@@ -21,13 +21,21 @@ from urllib.parse import urljoin
 import httpx2
 import msgspec
 
-from dragoman.errors import ConnectionClosed, DragomanError, InvalidResult, RemoteError, RpcError, ServerFailure
+from dragoman.errors import (
+    ConnectionClosedError,
+    DragomanError,
+    InvalidResultError,
+    McpServerError,
+    RemoteError,
+    RpcError,
+)
 from dragoman.library_logs import unlogged
 from dragoman.mcp.authorisation import Authoriser, ServerAuthorisation
-from dragoman.mcp.channel import CANCELLED, HttpRefusal, InboundHandler, SessionForgotten
+from dragoman.mcp.channel import CANCELLED, HttpStatusError, InboundHandler, SessionForgottenError
 from dragoman.mcp.definition import HttpServer
 from dragoman.mcp.era import BOTH_ERAS, MODERN_VERSIONS
 from dragoman.mcp.http_errors import (
+    bound_body,
     check_headers,
     explain_http,
     explain_type,
@@ -39,13 +47,13 @@ from dragoman.mcp.request_headers import request_headers
 from dragoman.wire import MAX_LINE_BYTES, error_object
 
 TIMEOUT = httpx2.Timeout(30.0, read=3600.0)
-"""A tool may work for long before it sends anything; calls have a timeout of their own."""
+"""A tool may work for a long time before it sends anything. Calls have their own timeout."""
 
 GOODBYE_TIMEOUT_S = 2.0
-"""A server that does not answer the DELETE of a session, or a cancellation, this soon is gone, or never will."""
+"""How long to wait for the response to the DELETE of a session, or to a cancellation."""
 
 RETRY_S = 1.0
-"""The pause before a broken stream is resumed, where the server names none."""
+"""The pause before a broken stream is resumed, if the server does not set one."""
 
 MAX_RETRY_S = 60.0
 
@@ -53,7 +61,10 @@ STREAM_WAIT_S = 0.2
 """How long the first request waits for the stream of the server's own messages."""
 
 MAX_RESUMPTIONS = 3
-"""Resumptions of one stream that bring no event, one after the other."""
+"""Maximum number of consecutive resumptions of a stream without an event."""
+
+MAX_DOUBLINGS = 6
+"""Maximum number of doublings of the pause before an empty stream is opened again."""
 
 MAX_REDIRECTS = 3
 
@@ -64,7 +75,7 @@ _log = logging.getLogger("dragoman.mcp")
 
 
 class _Cursor:
-    """Where a stream of events is: what to resume it with, and when."""
+    """The position in an event stream: the last event id, and when to resume."""
 
     def __init__(self) -> None:
         self.event_id = ""
@@ -79,7 +90,7 @@ class _Cursor:
 
 
 class HttpChannel:
-    """A channel over posts; `version` is sent with each once it is agreed."""
+    """A channel over POSTs. After the negotiation, each POST carries `version`."""
 
     eras = BOTH_ERAS
     sends_headers = True
@@ -96,8 +107,8 @@ class HttpChannel:
         self._tasks = tasks
         self._ids = count(1)
         self._session: str | None = None
-        self._asked: set[int] = set()
-        self._elsewhere: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._unanswered: set[int] = set()
+        self._stray_answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._answering: dict[Any, asyncio.Task[None]] = {}
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
@@ -112,27 +123,28 @@ class HttpChannel:
     ) -> dict[str, Any]:
         request_id = next(self._ids)
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        self._asked.add(request_id)
+        self._unanswered.add(request_id)
         try:
             with unlogged(), self._translated():
                 return await self._exchange(method, message, {**self._headers(method, params), **(headers or {})})
         except asyncio.CancelledError:
             if cancellable and not self._is_modern:
-                self._tasks.start(self._take_back(request_id))
+                self._tasks.start(self._cancel_request(request_id))
             raise
         finally:
-            self._asked.discard(request_id)
-            self._elsewhere.pop(request_id, None)
+            self._unanswered.discard(request_id)
+            self._stray_answers.pop(request_id, None)
 
-    async def tell(self, method: str, params: dict[str, Any]) -> None:
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
         if self._is_modern:
-            return  # the modern era has no notifications of ours
+            return  # the client sends no notifications in the modern era
         with unlogged(), self._translated():
             await self._post({"jsonrpc": "2.0", "method": method, "params": params})
         if method == "notifications/initialized":
             opened = asyncio.Event()
             self._tasks.start(self._listen(opened))
-            # The next request comes after the stream that its messages may take, if the server is quick to open it.
+            # Send the next request after the stream is open, so that the server can use the stream for that request's
+            # messages.
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_WAIT_S):
                     await opened.wait()
@@ -149,13 +161,13 @@ class HttpChannel:
                 case "text/event-stream":
                     answer = await self._read_events(response, cursor, method, message["id"])
                 case other:
-                    raise ServerFailure(explain_type(response.status_code, other))
+                    raise McpServerError(explain_type(response.status_code, other))
         return await self._resumed(cursor, method, message["id"]) if answer is None else answer
 
     async def _post(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer."""
         async with self._posting(message, self._headers("", {})) as response:
-            with suppress(ServerFailure):  # of the answer only the status matters
+            with suppress(McpServerError):  # only the status of the response matters
                 await read_bounded(response, MAX_LINE_BYTES)
 
     @asynccontextmanager
@@ -168,10 +180,10 @@ class HttpChannel:
                 await self._check(str(message.get("method", "")), response)
                 yield response
                 return
-        raise ServerFailure("the server redirects again and again; give the address that it redirects to")
+        raise McpServerError("the server redirects repeatedly; use the final address")
 
     def _follow(self, response: httpx2.Response) -> bool:
-        """Take the address of a redirect that keeps the method and stays on the server's own origin."""
+        """Use the address of a redirect that keeps the method and the origin. Return whether there is one."""
         location = response.headers.get("location")
         if response.status_code not in _KEEPING_METHOD or location is None:
             return False
@@ -189,7 +201,7 @@ class HttpChannel:
             return
         if response.status_code == 404 and self.version is not None and not self._is_modern:
             self.closed.set()
-            raise SessionForgotten
+            raise SessionForgottenError
         raise await refusal_of(method, response)
 
     def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -206,21 +218,21 @@ class HttpChannel:
 
     @contextmanager
     def _translated(self) -> Generator[None]:
-        """Make ours of the errors of httpx2. A server that cannot be reached is gone: the channel is closed."""
+        """Translate httpx2 errors. Close the channel if the server cannot be reached."""
         try:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             self.closed.set()
-            raise ConnectionClosed(explain_http(error) or "") from None
+            raise ConnectionClosedError(explain_http(error) or "") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise ServerFailure(explain_http(error) or "the connection failed") from None
+            raise McpServerError(explain_http(error) or "the connection failed") from None
 
     # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
     async def _read_events(
         self, response: httpx2.Response, cursor: _Cursor, method: str, request_id: int | None
     ) -> dict[str, Any] | None:
-        """Handle the messages of a stream, and return the result that it ends with; None when it ends without."""
+        """Handle the messages of a stream. Return the result that it ends with, or None."""
         try:
             async for event in httpx2.EventSource(response, max_event_size=MAX_LINE_BYTES):
                 cursor.note(event)
@@ -228,36 +240,39 @@ class HttpChannel:
                     continue
                 message = _decode(method, event.data.encode())
                 if "method" in message:
-                    await self._take(message)
+                    await self._receive(message)
                 elif request_id is not None:
                     return _result(method, message, request_id)
                 else:
-                    self._take_answer(message)
+                    self._keep_answer(message)
         except httpx2.SSEError:
-            raise ServerFailure(f"an event of its stream is longer than {MAX_LINE_BYTES} bytes, the limit") from None
+            raise McpServerError(f"an event of its stream is longer than the limit of {MAX_LINE_BYTES} bytes") from None
         except httpx2.HTTPError:
             if not cursor.event_id or self._is_modern:
                 raise
         return None
 
     async def _resumed(self, cursor: _Cursor, method: str, request_id: int) -> dict[str, Any]:
-        """Return the answer to a request whose stream broke: it comes in its resumption, or in the server's own."""
-        elsewhere = self._elsewhere.setdefault(request_id, asyncio.get_running_loop().create_future())
-        while not elsewhere.done():
+        """Return the answer to a request whose stream broke.
+
+        The answer may arrive in the resumed stream or in the stream of the server's own messages.
+        """
+        stray = self._stray_answers.setdefault(request_id, asyncio.get_running_loop().create_future())
+        while not stray.done():
             resumption = asyncio.create_task(self._resume(cursor, method, request_id))
             try:
-                await asyncio.wait([resumption, elsewhere], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([resumption, stray], return_when=asyncio.FIRST_COMPLETED)
                 if resumption.done() and (answer := resumption.result()) is not None:
                     return answer
             finally:
                 resumption.cancel()
                 await asyncio.gather(resumption, return_exceptions=True)
-        return _result(method, elsewhere.result(), request_id)
+        return _result(method, stray.result(), request_id)
 
     async def _resume(self, cursor: _Cursor, method: str, request_id: int | None) -> dict[str, Any] | None:
-        """Open a stream anew where it ended; raises ServerFailure where that is not possible."""
+        """Resume a stream after its last event. Raises McpServerError if that is not possible."""
         if not cursor.event_id or self._is_modern or cursor.failures >= MAX_RESUMPTIONS:
-            raise ServerFailure("its stream of events ended without an answer")
+            raise McpServerError("its stream of events ended without an answer")
         cursor.failures += 1
         await asyncio.sleep(cursor.retry_s)
         return await self._read_stream(cursor, method, request_id)
@@ -270,51 +285,56 @@ class HttpChannel:
             headers["Last-Event-ID"] = cursor.event_id
         async with self._client.stream("GET", self._url, headers=headers) as response:
             if response.status_code != 200 or _media_type(response) != "text/event-stream":
-                raise HttpRefusal(response.status_code, "the server does not resume its stream")
+                raise HttpStatusError(response.status_code, "the server does not resume its stream")
             if opened is not None:
                 opened.set()
             return await self._read_events(response, cursor, method, request_id)
 
     async def _listen(self, opened: asyncio.Event) -> None:
-        """Read the server's own messages, as long as it has a stream for them; `opened` is set when it is known."""
+        """Read the server's own messages while it offers a stream for them. Set `opened` once that is known.
+
+        Servers and proxies end idle streams, so a stream that ends is opened again. The pause grows while streams end
+        without any event.
+        """
         cursor = _Cursor()
-        while cursor.failures < MAX_RESUMPTIONS:
-            cursor.failures += 1
+        while True:
             try:
                 with unlogged():
-                    await self._read_stream(cursor, "a message of its own", None, opened)
-            except HttpRefusal:
-                return  # many servers have no such stream
+                    await self._read_stream(cursor, "a message from the server", None, opened)
+            except HttpStatusError as refusal:
+                if refusal.status < 500:
+                    return  # many servers have no such stream
             except (DragomanError, httpx2.HTTPError) as problem:
                 _log.debug("the stream of an MCP server broke: %s", type(problem).__name__)
             finally:
                 opened.set()
-            await asyncio.sleep(cursor.retry_s)
+            await asyncio.sleep(min(cursor.retry_s * 2**cursor.failures, MAX_RETRY_S))
+            cursor.failures = min(cursor.failures + 1, MAX_DOUBLINGS)
 
-    def _take_answer(self, message: dict[str, Any]) -> None:
-        """Keep an answer that came in the server's own stream, for a request whose stream breaks, or has broken."""
+    def _keep_answer(self, message: dict[str, Any]) -> None:
+        """Keep an answer from the server's own stream, for a request whose stream breaks or has broken."""
         request_id = message.get("id")
-        if not isinstance(request_id, int) or request_id not in self._asked:
+        if not isinstance(request_id, int) or request_id not in self._unanswered:
             return
-        elsewhere = self._elsewhere.setdefault(request_id, asyncio.get_running_loop().create_future())
-        if not elsewhere.done():
-            elsewhere.set_result(message)
+        stray = self._stray_answers.setdefault(request_id, asyncio.get_running_loop().create_future())
+        if not stray.done():
+            stray.set_result(message)
 
-    async def _take(self, message: dict[str, Any]) -> None:
+    async def _receive(self, message: dict[str, Any]) -> None:
         method, params = message["method"], message.get("params")
         if not isinstance(method, str) or not isinstance(params, dict | None):
-            _log.warning("a message of an MCP server with a wrong shape was ignored")
+            _log.warning("an invalid message of an MCP server was ignored")
             return
-        given: dict[str, Any] = cast("dict[str, Any]", params) if params else {}
+        fields: dict[str, Any] = cast("dict[str, Any]", params) if params else {}
         if "id" in message:
-            if not self._is_modern:  # the modern era has no requests of a server
-                self._begin_answer(message["id"], method, given)
+            if not self._is_modern:  # servers send no requests in the modern era
+                self._begin_answer(message["id"], method, fields)
         elif method == CANCELLED:
-            task = self._answering.get(given.get("requestId"))
+            task = self._answering.get(fields.get("requestId"))
             if task is not None:
                 task.cancel()
         else:
-            await self._inbound.take(method, given)
+            await self._inbound.receive(method, fields)
 
     def _begin_answer(self, request_id: Any, method: str, params: dict[str, Any]) -> None:
         if not isinstance(request_id, str | int):
@@ -333,14 +353,14 @@ class HttpChannel:
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _take_back(self, request_id: int) -> None:
+    async def _cancel_request(self, request_id: int) -> None:
         cancel = {"jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": request_id}}
         with suppress(DragomanError, httpx2.HTTPError, TimeoutError), unlogged():
             async with asyncio.timeout(GOODBYE_TIMEOUT_S):
                 await self._post(cancel)
 
     async def end_session(self) -> None:
-        """Tell a legacy server that its session is over, in bounded time."""
+        """End a session at a legacy server, in bounded time."""
         if self._session is None or self.closed.is_set():
             return
         with suppress(httpx2.HTTPError, TimeoutError), unlogged():
@@ -349,7 +369,7 @@ class HttpChannel:
 
 
 class _BackgroundTasks:
-    """Tasks that nobody waits for, until they are cancelled together."""
+    """Background tasks that are cancelled together."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
@@ -371,14 +391,15 @@ async def open_http(
     definition: HttpServer,
     inbound: InboundHandler,
     authoriser: Authoriser | None = None,
-    note_token: Callable[[str], None] | None = None,
+    on_token: Callable[[str], None] | None = None,
 ) -> AsyncGenerator[HttpChannel]:
-    """Open a channel to a server at an address; raises ServerFailure."""
+    """Open a channel to a server at a URL. Raises McpServerError."""
     headers = check_headers(definition.headers)
     tasks = _BackgroundTasks()
-    auth = ServerAuthorisation(definition, authoriser, note_token)
+    auth = ServerAuthorisation(definition, authoriser, on_token)
     with unlogged():
-        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, auth=auth) as client:
+        hooks = {"response": [bound_body]}
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, auth=auth, event_hooks=hooks) as client:
             channel = HttpChannel(definition.url, client, inbound, tasks)
             try:
                 yield channel
@@ -396,22 +417,22 @@ def _decode(method: str, body: bytes) -> dict[str, Any]:
     try:
         message: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise InvalidResult(method, "it is no JSON in UTF-8") from None
+        raise InvalidResultError(method, "it is not JSON in UTF-8") from None
     if isinstance(message, list):
-        raise InvalidResult(method, "a batch came where one message was expected")
+        raise InvalidResultError(method, "expected one message, got a batch")
     if not isinstance(message, dict):
-        raise InvalidResult(method, "expected an object")
+        raise InvalidResultError(method, "expected an object")
     return cast("dict[str, Any]", message)
 
 
 def _read_answer(method: str, body: bytes, request_id: int) -> dict[str, Any]:
     if not body.strip():
-        raise ServerFailure(f"the server answered {method} with nothing; expected JSON or an event stream")
+        raise McpServerError(f"the server answered {method} with an empty body; expected JSON or an event stream")
     return _result(method, _decode(method, body), request_id)
 
 
 def _result(method: str, message: dict[str, Any], request_id: int) -> dict[str, Any]:
-    """Return the result of a response; raises RemoteError and InvalidResult."""
+    """Return the result of a response. Raises RemoteError and InvalidResultError."""
     error = message.get("error")
     if isinstance(error, dict):
         fields = cast("dict[str, Any]", error)
@@ -420,8 +441,8 @@ def _result(method: str, message: dict[str, Any], request_id: int) -> dict[str, 
             method, code if isinstance(code, int) else 0, str(fields.get("message", "")), fields.get("data")
         )
     if message.get("id") != request_id or isinstance(message.get("id"), bool):
-        raise InvalidResult(method, f"its id is {message.get('id')!r:.60}, expected {request_id}")
+        raise InvalidResultError(method, f"its id is {message.get('id')!r:.60}, expected {request_id}")
     result = message.get("result")
     if not isinstance(result, dict):
-        raise InvalidResult(method, "expected an object")
+        raise InvalidResultError(method, "expected an object")
     return cast("dict[str, Any]", result)

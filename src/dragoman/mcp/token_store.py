@@ -1,10 +1,10 @@
-"""The tokens for one server: a file for each issuer, readable by its owner alone, or an entry of the keyring.
+"""The tokens for one server: a file per issuer that only its owner can read, or an entry in the keyring.
 
     DRAGOMAN_HOME/mcp-tokens/<server>-<issuer>.json     each a part of a hash
     DRAGOMAN_HOME/mcp-tokens/<server>.lock              held while tokens are refreshed
 
-Where the operating system's keyring answers, the file says only that the content is there. The file that was written
-last is the one in use: a server that moves to another issuer gets another file.
+If the operating system has a keyring, the file only says that the keyring has the content. The file written last is the
+one in use. A server that moves to another issuer gets a new file.
 """
 
 import asyncio
@@ -18,21 +18,22 @@ from typing import Any
 
 import msgspec
 
-from dragoman.errors import ServerFailure
-from dragoman.files.private_file import Exposed, PrivateFile
+from dragoman.errors import McpServerError
+from dragoman.files.private_file import ExposedFileError, PrivateFile
 from dragoman.home import home
-from dragoman.mcp.keyring import KEYRING, KeyringUnusable, SystemKeyring
+from dragoman.mcp.keyring import KEYRING, KeyringUnavailableError, SystemKeyring
 
 FOLDER = "mcp-tokens"
 
 LOCK_TIMEOUT_S = 30.0
-"""A refresh is one request: after this time its process is stopped, or the other server is, and nobody waits longer."""
+"""A refresh is one request. After this time the process or the server that handles it has stopped, so others continue.
+"""
 
 _LOCK_PAUSE_S = 0.05
 
 
 class TokenStore:
-    """The tokens for the server at an address."""
+    """The tokens for the server at a URL."""
 
     def __init__(self, url: str, folder: Path | None = None, keyring: SystemKeyring = KEYRING) -> None:
         self._folder = folder or home() / FOLDER
@@ -40,31 +41,31 @@ class TokenStore:
         self._keyring = keyring
 
     def exists(self) -> bool:
-        """Tell whether something is kept for the server."""
+        """Return whether something is stored for the server."""
         return bool(self._paths())
 
     async def load(self) -> dict[str, Any]:
-        """Return what was saved last; empty for nothing. Raises ServerFailure."""
+        """Return the last saved fields, or an empty dict. Raises McpServerError."""
         paths = self._paths()
         return await self._read(paths[-1]) if paths else {}
 
     async def save(self, issuer: str, fields: dict[str, Any]) -> None:
-        """Keep fields beside those that are there for the issuer; raises ServerFailure."""
+        """Update the stored fields of the issuer. Raises McpServerError."""
         path = self._folder / f"{self._server}-{hashlib.sha256(issuer.encode()).hexdigest()[:16]}.json"
         content = {**(await self._read(path) if path.exists() else {}), **fields, "issuer": issuer}
         try:
             await self._keyring.set(path.stem, msgspec.json.encode(content).decode())
             content = {"issuer": issuer, "keyring": True}
-        except KeyringUnusable:
-            pass  # a file of the owner is as good where there is no keyring; a broken one has warned
+        except KeyringUnavailableError:
+            pass  # the file is used instead; a broken keyring has already logged a warning
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             PrivateFile(path, secret=True).replace(msgspec.json.encode(content))
         except OSError as error:
-            raise ServerFailure(f"its tokens cannot be kept in {self._folder}: {error.strerror}") from None
+            raise McpServerError(f"its tokens cannot be stored in {self._folder}: {error.strerror}") from None
 
     async def remove(self) -> bool:
-        """Forget the tokens of all issuers; tell whether there were any. Raises ServerFailure."""
+        """Remove the tokens of all issuers. Return whether there were any. Raises McpServerError."""
         paths = self._paths()
         for path in paths:
             if "keyring" in self._decode(path):
@@ -74,13 +75,13 @@ class TokenStore:
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[None]:
-        """Be the only process that refreshes the tokens, as long as the others take a bounded time."""
+        """Hold the lock for refreshing the tokens. A lock held for too long is ignored."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(self._folder / f"{self._server}.lock", flags, 0o600)
         except OSError as error:
-            raise ServerFailure(f"its tokens cannot be kept in {self._folder}: {error.strerror}") from None
+            raise McpServerError(f"its tokens cannot be stored in {self._folder}: {error.strerror}") from None
         try:
             await _wait_for_lock(descriptor)
             yield
@@ -88,10 +89,10 @@ class TokenStore:
             os.close(descriptor)
 
     def _paths(self) -> list[Path]:
-        """Return the files of the server, the one that was written last at the end."""
+        """Return the files of the server, the last written one at the end."""
         try:
             return sorted(self._folder.glob(f"{self._server}-*.json"), key=lambda path: path.stat().st_mtime_ns)
-        except OSError:  # removed meanwhile
+        except OSError:  # removed in between
             return []
 
     async def _read(self, path: Path) -> dict[str, Any]:
@@ -100,8 +101,8 @@ class TokenStore:
             return content
         try:
             text = await self._keyring.get(path.stem)
-        except KeyringUnusable as unusable:
-            raise ServerFailure(f"its tokens are in the keyring of the operating system: {unusable}") from None
+        except KeyringUnavailableError as unusable:
+            raise McpServerError(f"its tokens are in the keyring of the operating system: {unusable}") from None
         return _decode((text or "{}").encode())
 
     def _decode(self, path: Path) -> dict[str, Any]:
@@ -109,15 +110,15 @@ class TokenStore:
             return _decode(PrivateFile(path, secret=True).read())
         except FileNotFoundError:
             return {}
-        except Exposed as exposed:
+        except ExposedFileError as exposed:
             remedy = f"run `chmod 600 {path}`" if exposed.by_mode else "remove it, then log in again"
-            raise ServerFailure(f"its tokens in {path} are not used: {exposed.problem}; {remedy}") from None
+            raise McpServerError(f"its tokens in {path} are not used: {exposed.problem}; {remedy}") from None
         except OSError as error:
-            raise ServerFailure(f"its tokens in {path} cannot be read: {error.strerror}") from None
+            raise McpServerError(f"its tokens in {path} cannot be read: {error.strerror}") from None
 
 
 def _decode(data: bytes) -> dict[str, Any]:
-    """Return the fields; a file that is damaged has none, and a login writes it anew."""
+    """Return the fields. A damaged file has none, and the next login replaces it."""
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -133,4 +134,4 @@ async def _wait_for_lock(descriptor: int) -> None:
                 except BlockingIOError:
                     await asyncio.sleep(_LOCK_PAUSE_S)
     except TimeoutError:
-        return None  # two refreshes at once are better than none
+        return None  # two concurrent refreshes are better than none

@@ -1,10 +1,11 @@
-"""An MCP server that wants authorisation, with its own server for authorisations, in a thread of the test.
+"""An MCP server that requires authorisation, with its own authorisation server, in a thread of the test.
 
-As a program (`python -m tests.mcp.servers.authorising`) it prints its address.
+As a program (`python -m tests.mcp.servers.authorising`) it prints its URL.
 
-`denies` has the person refuse, and `shows_page` has them asked on a page with two links. Another `token` makes the
-newest one useless, so that only a refresh helps; each refresh token is good for one refresh, and `refuses_refresh` is
-the status with which all are refused. `wanted_scope` is wanted for calls of tools.
+`denies` makes the user refuse, and `shows_page` asks the user on a page with two links. Setting another `token`
+invalidates the current one, so that only a refresh helps. Each refresh token works once, and `refuses_refresh` is the
+status that refuses all of them. `wanted_scope` is required for tool calls. `resource` and `issuer` replace members of
+the metadata of the resource and of the authorisation server. `challenge` replaces the challenge of a refusal.
 """
 
 import base64
@@ -25,7 +26,7 @@ class Handler(BaseHTTPRequestHandler):
         base = server.address
         match path.path:
             case "/.well-known/oauth-protected-resource/mcp":
-                self._reply(200, {"resource": f"{base}/mcp", "authorization_servers": [base]})
+                self._reply(200, {"resource": f"{base}/mcp", "authorization_servers": [base], **server.resource})
             case "/.well-known/oauth-authorization-server":
                 self._reply(200, server.metadata())
             case "/authorize":
@@ -36,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
                 if server.shows_page:
                     self._show_page(asked)
                 else:
-                    self._reply(302, {}, way_back(asked, back))
+                    self._reply(302, {}, redirect_address(asked, back))
             case _:
                 self._reply(404, {})
 
@@ -48,13 +49,15 @@ class Handler(BaseHTTPRequestHandler):
                 self.server.clients[client_id] = client["redirect_uris"]
                 self._reply(201, {**client, "client_id": client_id})
             case "/token":
-                self._give_token({name: values[0] for name, values in parse_qs(body.decode()).items()})
+                self._issue_token({name: values[0] for name, values in parse_qs(body.decode()).items()})
             case _:
                 self._answer(json.loads(body))
 
     def _show_page(self, asked):
         choices = {"Agree": {"code": "a-code"}, "Refuse": {"error": "access_denied"}}
-        links = [f'<p><a href="{escape(way_back(asked, back))}">{name}</a></p>' for name, back in choices.items()]
+        links = [
+            f'<p><a href="{escape(redirect_address(asked, back))}">{name}</a></p>' for name, back in choices.items()
+        ]
         page = f"<!doctype html><title>Consent</title><h1>May Dragoman use it?</h1>{''.join(links)}".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
@@ -62,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(page)
 
-    def _give_token(self, form):
+    def _issue_token(self, form):
         server = self.server
         with server.lock:
             server.grants.append(form["grant_type"])
@@ -81,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, message):
         if self.server.token is None or self.headers.get("Authorization") != f"Bearer {self.server.token}":
-            self._reply(401, {}, challenge="Bearer")
+            self._reply(401, {}, challenge=self.server.challenge)
             return
         wanted = self.server.wanted_scope
         if message["method"] == "tools/call" and wanted and wanted not in self.server.scope:
@@ -108,16 +111,16 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Log nothing."""
 
 
-def way_back(asked, back):
-    """Return the address to which a browser is sent back."""
+def redirect_address(asked, back):
+    """Return the redirect address of the browser."""
     return f"{asked['redirect_uri']}?{urlencode({**back, 'state': asked['state']})}"
 
 
 class AuthorisingServer(ThreadingHTTPServer):
-    """Remembers what it was asked."""
+    """Records the requests that it receives."""
 
     daemon_threads = True
 
@@ -127,16 +130,18 @@ class AuthorisingServer(ThreadingHTTPServer):
         self.token, self.refresh_token, self.scope = None, None, ""
         self.asked, self.grants, self.clients = [], [], {}
         self.denies, self.shows_page, self.refuses_refresh, self.wanted_scope = False, False, None, None
+        self.resource, self.issuer, self.challenge = {}, {}, "Bearer"
         self.lock = threading.Lock()
 
     def metadata(self):
-        """Return the metadata of the server for authorisations."""
+        """Return the metadata of the authorisation server."""
         endpoints = {f"{name}_endpoint": f"{self.address}/{path}" for name, path in ENDPOINTS.items()}
         return {
             "issuer": self.address,
             **endpoints,
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],
+            **self.issuer,
         }
 
 

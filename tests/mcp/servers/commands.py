@@ -1,15 +1,16 @@
-"""How tests start the servers: the scripted ones with their options, and the real ones."""
+"""Commands of the test servers: the scripted ones with their options, and the real ones."""
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE.parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
@@ -29,7 +30,7 @@ def scripted(**options):
 
 
 def modern(**options):
-    """Return the command of a server of the modern era over stdio."""
+    """Return the command of a modern server over stdio."""
     return [sys.executable, "-I", "-S", str(HERE / "modern.py"), json.dumps(options)]
 
 
@@ -38,8 +39,8 @@ SDK_SERVER = [sys.executable, "-P", str(HERE / "sdk_server.py")]
 
 @contextmanager
 def sdk_http():
-    """Run the server of the Python SDK over HTTP, and give its whole address."""
-    port = _free_port()
+    """Run the Python SDK's server over HTTP and yield its full URL."""
+    port = free_port()
     with subprocess.Popen(
         [*SDK_SERVER, "http", str(port)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -52,18 +53,18 @@ def sdk_http():
 
 
 def git(repository):
-    """Return the command of the git server on a repository."""
+    """Return the command of the git server for a repository."""
     return [str(SCRIPTS / "mcp-server-git"), "--repository", str(repository)]
 
 
 def filesystem(*folders):
-    """Return the command of the filesystem server on folders."""
+    """Return the command of the filesystem server for directories."""
     return ["node", str(NODE_MODULES / "server-filesystem" / "dist" / "index.js"), *map(str, folders)]
 
 
 @contextmanager
 def scripted_http(options=None, **way):
-    """Run a scripted server over HTTP, and give its address without a path (`/mcp` and `/sse` are there)."""
+    """Run a scripted server over HTTP and yield its URL without a path. `/mcp` and `/sse` exist."""
     command = [sys.executable, "-I", "-S", str(HERE / "http.py"), json.dumps(options or {}), json.dumps(way)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
@@ -76,8 +77,8 @@ def scripted_http(options=None, **way):
 
 @contextmanager
 def everything_http(kind):
-    """Run the everything server over HTTP, by `streamableHttp` or `sse`, and give its whole address."""
-    port = _free_port()
+    """Run the everything server over HTTP, by `streamableHttp` or `sse`, and yield its full URL."""
+    port = free_port()
     environment = {"PATH": str(Path(shutil.which("node")).parent), "PORT": str(port)}
     with subprocess.Popen(
         [*EVERYTHING, kind], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -88,10 +89,3 @@ def everything_http(kind):
             yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
         finally:
             process.kill()
-
-
-def _free_port():
-    """Return a port that was free just now: the everything server does not tell which one the system gave it."""
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

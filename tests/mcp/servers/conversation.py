@@ -1,4 +1,4 @@
-"""One client's talk with a scripted server, whatever carries it: messages come in, each call runs in its own thread."""
+"""One client's conversation with a scripted server, independent of the transport. Each call runs in its own thread."""
 
 import json
 import threading
@@ -23,13 +23,13 @@ PLACES = {"initialize": "initialize", "tools/list": "list", "tools/call": "call"
 
 
 class Cancelled(Exception):
-    """The client does not want this answer any more."""
+    """The client no longer wants this answer."""
 
 
 class Conversation:
-    """A server with one client. `receive` returns at once; what it says goes out by the carrier, from any thread.
+    """A server with one client. `receive` returns immediately. The carrier sends the messages, from any thread.
 
-    A carrier has `send(message, about)` and `send_half`: beside the message the id of the client's request that it
+    A carrier has `send(message, about)` and `send_half`. `about` is the id of the client's request that the message
     belongs to, or None.
     """
 
@@ -45,7 +45,7 @@ class Conversation:
         self._subscribed = set()
 
     def receive(self, message):
-        """Take one message of the client."""
+        """Process one message from the client."""
         method, request_id = message.get("method"), message.get("id")
         is_request = method is not None and request_id is not None
         if is_request:
@@ -54,7 +54,7 @@ class Conversation:
         if self._options.record:
             _append(self._options.record, message)
         if method is None:
-            self._take_answer(message)
+            self._receive_answer(message)
         elif method == "notifications/cancelled":
             self._cancel(message["params"])
         elif is_request:
@@ -100,7 +100,7 @@ class Conversation:
         return self._tools.options_of(params["name"]) if method == "tools/call" else self._options
 
     def _suffer(self, options, place, request_id):
-        """Wait, crash or hang, if it is to be here."""
+        """Wait, crash or hang if configured for this place."""
         if place is None:
             return
         self._wait(request_id, options.delay_at(place))
@@ -183,7 +183,7 @@ class Conversation:
         self._send({"jsonrpc": "2.0", "method": method, "params": params}, request_id)
 
     def _ask(self, method, params, request_id):
-        """Ask the client, and return its result or error."""
+        """Send a request to the client and return its result or error."""
         with self._changed:
             self._asked += 1
             own_id = f"ask-{self._asked}" if self._options.string_ids else self._asked
@@ -194,7 +194,7 @@ class Conversation:
                 raise Cancelled
             return self._answers.pop(own_id)
 
-    def _take_answer(self, message):
+    def _receive_answer(self, message):
         with self._changed:
             self._answers[message["id"]] = {key: message[key] for key in ("result", "error") if key in message}
             self._changed.notify_all()
@@ -209,7 +209,7 @@ class Conversation:
             _append(self._options.cancel_file, params)
 
     def _finish(self, request_id):
-        """Tell whether the request was still wanted; from now on it is not."""
+        """Return whether the request was still wanted, and mark it as answered."""
         with self._changed:
             wanted = request_id in self._running
             self._running.discard(request_id)

@@ -1,4 +1,4 @@
-"""What a faulty server does to the machine it runs on: it crashes, hangs and leaves processes behind."""
+"""Faults of a server process: crashes, hangs and processes that it leaves behind."""
 
 import os
 import signal
@@ -17,18 +17,18 @@ GARBAGE = {
 
 
 def crash_if_due(options, place):
-    """End this process if the options say so."""
+    """Exit this process if the options require it here."""
     if is_due(options, place):
         crash(options)
 
 
 def is_due(options, place):
-    """Tell whether a crash comes there; the one that comes once may have been."""
+    """Return whether a crash is due here. A single crash may have happened already."""
     return options.crash_at == place and not (options.crash_once and os.path.exists(options.crash_once))
 
 
 def crash(options):
-    """End this process as the options say."""
+    """Exit this process as configured."""
     if options.crash_once:
         _append(options.crash_once, "crashed")
     sys.stderr.write(options.crash_stderr)
@@ -45,7 +45,7 @@ def hang():
 
 
 def set_up(options):
-    """Be as the options say before anything is read; this may not return."""
+    """Apply the options before anything is read. This may not return."""
     sys.stderr.write(options.stderr)
     sys.stderr.flush()
     if options.ignore_sigterm:
@@ -62,13 +62,13 @@ def set_up(options):
 
 
 def announce(options):
-    """Tell the test the pid of this process."""
+    """Append the pid of this process to the test's file."""
     if options.pid_file:
         _append(options.pid_file, str(os.getpid()))
 
 
 def _leave_behind(kind, options):
-    """Start such a process, and go on once it has announced itself."""
+    """Start such a process and wait until it has written its pid."""
     ready, told = os.pipe()
 
     def live():
@@ -107,7 +107,7 @@ KINDS = {"child": _child, "session": _session, "daemon": _daemon}
 
 
 def _go_away(options):
-    """End this process; a child of it goes on as the server, or holds its pipes."""
+    """Exit this process. A child continues as the server, or keeps its pipes open."""
     if options.fork_and_exit == "hold":
         _leave_behind(_child, options)
     elif os.fork() == 0:

@@ -1,4 +1,4 @@
-"""Servers that mean harm: a few lines each, with full control of every byte that they write."""
+"""Hostile servers of a few lines each, which control every byte that they write."""
 
 import sys
 import textwrap
@@ -15,7 +15,7 @@ def put(data):
     while data:
         data = data[os.write(1, data):]
 
-def heard():
+def messages():
     for line in sys.stdin.buffer:
         yield json.loads(line)
 
@@ -43,7 +43,7 @@ PROMPTS = []
 
 
 def hostile_command(code):
-    """Return the command of a server that runs this code behind the helpers above."""
+    """Return the command of a server that runs this code after the helpers above."""
     return [sys.executable, "-I", "-S", "-c", PRELUDE + textwrap.dedent(code)]
 
 

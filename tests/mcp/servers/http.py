@@ -1,19 +1,19 @@
 """A scripted MCP server over HTTP: `python -I http.py '{"name": "weather"}' '{"authorization": "Bearer secret"}'`.
 
 It serves streamable HTTP at `/mcp` and the older event stream at `/sse`, both with the options of `options.py`, on a
-loopback port that the system chooses; it prints `PORT n` when it listens, and ends with its stdin. Calls are answered
-by an event stream, all else by plain JSON. The second object is about the way, not the server:
+free loopback port. It prints `PORT n` when it listens, and exits with its stdin. Calls are answered by an event stream,
+everything else by plain JSON. The second object configures the transport:
 
-    authorization     the header that every request must have; others get 401
-    status            the status of every answer, with a text for a person as its body
-    redirect          an address, or a path on this server that works: all else is sent there by 307
-    hang              take requests and answer none
-    garbage           answer 200 with what is no message: html, json, event
-    drop              close the connection without an end: `start` before any answer, `call` in the answer of a call
-    no_stream         405 to the GET of `/mcp`, as servers do that never speak first
-    port              the port to listen on, where it must be a certain one
-    forget_after      the session is gone after so many calls, and 404 says so
-    requests_file     a line of JSON for every request: method, path and headers
+    authorization     the required header of every request (others get 401)
+    status            the status of every response, with a readable text as its body
+    redirect          a URL, or a working path on this server, to which all other requests are redirected by 307
+    hang              accept requests and never answer
+    garbage           answer 200 with an invalid message: html, json, event
+    drop              close the connection without an end: `start` before any response, `call` during a call's response
+    no_stream         405 for the GET of `/mcp`, like servers that never send their own messages
+    port              the port to listen on, if it must be a particular one
+    forget_after      drop the session after this many calls, with 404
+    requests_file     a file for one line of JSON per request: method, path and headers
 """
 
 import json
@@ -48,7 +48,7 @@ DEFAULTS = {
 GARBAGE = {
     "html": ("text/html", b"<!doctype html><title>Sign in</title><p>Please sign in to go on.\n"),
     "json": ("application/json", b'{"jsonrpc": "2.0", "id": 1, "resu'),
-    "event": ("text/event-stream", b"event: message\ndata: this is no message\n\n"),
+    "event": ("text/event-stream", b"event: message\ndata: this is not a message\n\n"),
 }
 
 JSON = "application/json"
@@ -56,7 +56,7 @@ EVENTS = "text/event-stream"
 
 
 class Session:
-    """What one client has here: a conversation, and the streams on which its messages go out."""
+    """The state of one client: a conversation, and the streams for its messages."""
 
     def __init__(self, options, *, one_stream):
         self.id = uuid.uuid4().hex
@@ -69,24 +69,24 @@ class Session:
         self.receive = self._conversation.receive
 
     def send(self, message, about):
-        """Put one message on the stream of the request it belongs to."""
+        """Put a message on the stream of the request that it belongs to."""
         self._stream(about).put(_event(message))
 
     def send_half(self, message, about):
-        """Put the first half of a message on its stream, and return when it is written."""
+        """Put the first half of a message on its stream. Return when it is written."""
         event = _event(message)
         stream = self._stream(about)
         stream.put(event[: len(event) // 2])
         stream.join()
 
     def ask(self, message):
-        """Take a request; return the stream on which the answer comes, with all that belongs to it."""
+        """Process a request. Return the stream for its response and all messages that belong to it."""
         stream = self._streams[message["id"]] = Queue()
         self.receive(message)
         return stream
 
     def listen(self):
-        """Return the stream of what belongs to no request; a later listener takes it over."""
+        """Return the stream for messages without a request. A later listener replaces it."""
         if self._listened:
             self._unasked = Queue()
         self._listened = True
@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request of a client."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # answers are small, and go in two writes
+    disable_nagle_algorithm = True  # responses are small and written in two parts
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -172,7 +172,7 @@ class Handler(BaseHTTPRequestHandler):
         self._stream(session.listen())
 
     def _session(self):
-        """Return the session of this request, or answer that there is none."""
+        """Return the session of this request, or answer that it does not exist."""
         given = self.headers.get("Mcp-Session-Id")
         session = self.server.sessions.get(given)
         if session is None:
@@ -180,7 +180,7 @@ class Handler(BaseHTTPRequestHandler):
         return session
 
     def _refused(self):
-        """Tell whether the options kept this request from the server."""
+        """Return whether the options kept this request from the server."""
         way = self.server.way
         if way["requests_file"]:
             self._record(way["requests_file"])
@@ -204,7 +204,7 @@ class Handler(BaseHTTPRequestHandler):
         return where + self.path if where.startswith("/") else where
 
     def _path(self):
-        """Return the path without what a redirect put before it."""
+        """Return the path without the prefix of a redirect."""
         return "/" + urlsplit(self.path).path.rpartition("/")[2]
 
     def _record(self, file):
@@ -226,7 +226,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _stream(self, events, until=None):
-        """Write what comes, up to the answer of a request if one is named."""
+        """Write events until the response to a request, if one is named."""
         while True:
             event = events.get()
             self._chunk(event)
@@ -246,7 +246,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _answers(event, request_id):
-    """Tell whether this is the response to that request; half an event is none."""
+    """Return whether this is the response to that request. Half an event is not."""
     if not event.endswith(b"\n\n"):
         return False
     message = json.loads(event.partition(b"data: ")[2])
@@ -254,7 +254,7 @@ def _answers(event, request_id):
 
 
 class Server(ThreadingHTTPServer):
-    """The sessions by their id, and the options."""
+    """The sessions by id, and the options."""
 
     daemon_threads = True
 
@@ -268,13 +268,13 @@ class Server(ThreadingHTTPServer):
         self.sessions = {}
 
     def open_session(self, *, one_stream):
-        """Make a session for a new client."""
+        """Create a session for a new client."""
         session = Session(self.options, one_stream=one_stream)
         self.sessions[session.id] = session
         return session
 
     def handle_error(self, request, client_address):
-        """Say nothing of clients that go away in the middle."""
+        """Ignore clients that disconnect early."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -1,13 +1,13 @@
-"""A server of the modern era over stdio, by hand: `python -I -S modern.py '{"versions": ["2026-07-28"]}'`.
+"""A hand-written modern server over stdio: `python -I -S modern.py '{"versions": ["2026-07-28"]}'`.
 
-    versions      what `server/discover` lists; 2026-07-28 without it
+    versions      the versions listed by `server/discover`, default 2026-07-28
     refuse        refuse every version with the error of the protocol, which lists `versions`
-    dies          end at `server/discover`, as servers do that take nothing but `initialize` for a first message
-    ttl_ms        how long a list stays true; each list has one tool more than the one before, `later_1`, `later_2`, …
-    record        a file: a line of JSON for every message that came
+    dies          exit at `server/discover`, like servers that only accept `initialize` as the first message
+    ttl_ms        how long a list stays valid. Each list has one more tool than the last: `later_1`, `later_2`, …
+    record        a file for one line of JSON per received message
 
-Tools: `ask` wants a name, a sampled text and the roots before it answers; `wait` wants nothing but to be asked three
-times; `work` runs as a task that asks for a name; `fail` is a task that fails; `endless` is a task that never ends.
+Tools: `ask` requests a name, a sampled text and the roots before it answers. `wait` must be called three times. `work`
+runs as a task that requests a name. `fail` is a task that fails. `endless` is a task that never ends.
 """
 
 import json
@@ -99,7 +99,7 @@ def respond(method, params, options):
 
 
 def legacy(method, message):
-    """Answer as a server that knows the handshake, and nothing of what came before it."""
+    """Answer like a server that knows the handshake and no earlier method."""
     if method == "initialize":
         version = message["params"]["protocolVersion"]
         return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "old"}}}

@@ -1,4 +1,4 @@
-"""What a scripted server offers: its tools with the options of their calls, the pages of the list, its prompts."""
+"""The offers of a scripted server: its tools with their call options, the pages of the list, and its prompts."""
 
 import json
 import os
@@ -32,11 +32,11 @@ STRUCTURED_SCHEMA = {"type": "object", "properties": {"degrees": {"type": "numbe
 
 
 class NoSuchThing(Exception):
-    """The client asked for what is not offered; the text says what."""
+    """The client requested something that is not offered."""
 
 
 class Tools:
-    """The tools of a server in their order, which may grow."""
+    """The tools of a server in order. More can be added."""
 
     def __init__(self, options):
         given = [_plain("echo")] if options.tools is None else options.tools
@@ -54,14 +54,14 @@ class Tools:
         return {"tools": shown, "nextCursor": f"0/{turn + 1}"} if self._options.endless_cursor else {"tools": shown}
 
     def options_of(self, name):
-        """Return the options that hold for a call of this tool."""
+        """Return the options for a call of this tool."""
         for tool in self._tools:
             if tool["name"] == name:
                 return self._options.with_more(tool.get("does", {}))
         raise NoSuchThing(f"no such tool: {name}")
 
     def add(self):
-        """Offer one tool more."""
+        """Add one more tool."""
         self._added += 1
         self._tools.append(_plain(f"added_{self._added}"))
 
@@ -97,7 +97,7 @@ def _read_cursor(cursor):
 
 
 def result_of(options, arguments, answers):
-    """Return the result of a call: what the options say, or else what it was given."""
+    """Return the result of a call: as configured, or the arguments."""
     content = [_text(json.dumps(answer)) for answer in answers]
     if options.echo_env:
         content.append(_text(json.dumps(_surroundings(options.echo_env))))
@@ -149,7 +149,7 @@ def list_resources(options):
 
 
 def read_resource(options, uri):
-    """Return the result of `resources/read`: of an address of a template it is the address."""
+    """Return the result of `resources/read`. For a URI of a template it is the URI."""
     texts = {each["uri"]: each.get("text", "") for each in options.resources}
     begins = tuple(each["uriTemplate"].partition("{")[0] for each in options.templates)
     if uri not in texts and not uri.startswith(begins):

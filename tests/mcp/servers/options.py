@@ -1,55 +1,59 @@
-"""What a scripted server can be told to do, as one JSON object. Every option may be left out, and all go together.
+"""The options of a scripted server, as one JSON object. All are optional and can be combined.
 
-Who it is and what it offers:
-    name, version, instructions   what `initialize` tells
-    protocol_version              answered instead of the version the client asked for
-    tools                         tool definitions as in `tools/list`; without it there is one tool, `echo`. A tool may
-                                  have `does`: options that hold for calls of this tool only, beside `text`, its answer
-    tool_count                    so many tools more: `tool_00000`, `tool_00001`, …
-    content_tools                 a tool more for each kind of content: see `returns`
-    prompts                       prompt definitions as in `prompts/list`, each with `text`, which may hold `{argument}`
+Identity and offers:
+
+    name, version, instructions   fields of the `initialize` result
+    protocol_version              answered instead of the requested version
+    tools                         tool definitions as in `tools/list`. The default is one tool, `echo`. A tool may have
+                                  `does` with options for its calls only, and `text` with its answer
+    tool_count                    number of additional tools: `tool_00000`, `tool_00001`, …
+    content_tools                 one additional tool per content type, see `returns`
+    prompts                       prompt definitions as in `prompts/list`, each with `text` (may contain `{argument}`)
     resources                     resource definitions as in `resources/list`, each with `text`
     templates                     template definitions as in `resources/templates/list`
-    completions                   values by argument; those that begin with what was given are answered
+    completions                   values by argument. Those with the given prefix are answered
     page_size                     tools on one page of `tools/list`
-    endless_cursor                every page names a next one, each time by another cursor, and they repeat
+    endless_cursor                every page names a next one with another cursor, and pages repeat
 
-In a call, in this order:
+During a call, in this order:
+
     log                           `notifications/message` params to send
-    progress                      so many steps to report, if the client gave a token
-    elicit                        params of an `elicitation/create` to ask the client
-    sample                        params of a `sampling/createMessage` to ask the client
-    roots                         ask the client for `roots/list`
-    echo_env                      answer with pid, cwd and these variables; all of them for true
+    progress                      number of steps to report, if the client sent a token
+    elicit                        params of an `elicitation/create` to send to the client
+    sample                        params of a `sampling/createMessage` to send to the client
+    roots                         send `roots/list` to the client
+    echo_env                      answer with pid, cwd and these variables, or all of them for true
     result_bytes                  answer with a text of that size
-    returns                       answer with kinds of content: text, image, audio, resource, blob, resource_link,
+    returns                       answer with these content types: text, image, audio, resource, blob, resource_link,
                                   structured, error
-    resource_changes              address of a resource that changes in each call, told to a client that subscribed
-    list_changed_in_call          before each answer there is a tool more, `added_1`, `added_2`, …, and a notification
-    list_changed_after_call       after each answer there is a tool more, `added_1`, `added_2`, …, and a notification
+    resource_changes              URI of a resource that changes in each call, reported to a subscribed client
+    list_changed_in_call          add a tool `added_1`, `added_2`, … before each answer, with a notification
+    list_changed_after_call       add a tool `added_1`, `added_2`, … after each answer, with a notification
 
-What is asked of the client comes back in the answer as one JSON text each, `{"roots": {"result": …}}` or `"error"`.
+The client's responses are returned in the answer as one JSON text each, `{"roots": {"result": …}}` or `"error"`.
 
-Faults. A place is `start` (before anything is read), `initialize`, `list` (of tools), `call`, or `answer` (half of the
-answer to a call is written; a place to crash only):
+Faults. A place is `start` (before anything is read), `initialize`, `list` (of tools), `call`, or `answer` (half of a
+call's answer is written, only for crashes):
+
     delay_s                       seconds before any answer, or an object of seconds by place
-    hang_at                       never answer there, until cancelled; at `start` not even the end of stdin is seen
-    crash_at                      exit there, with `crash_code` (3; a negative one is a signal) and `crash_stderr`
-    crash_once                    a file: crash only if it is not there, and make it
-    stderr                        text to write there at the start
+    hang_at                       never answer there, until cancelled. At `start` even the end of stdin is ignored
+    crash_at                      exit there, with `crash_code` (default 3, negative for a signal) and `crash_stderr`
+    crash_once                    a file: crash only if it does not exist, and create it
+    stderr                        text to write to stderr at the start
     garbage                       kinds of lines before every message: text, blank, binary, half, json
     piece_bytes                   write in pieces of that size, each flushed
-    ignore_sigterm, ignore_eof    outlive the signal, or the end of stdin
+    ignore_sigterm, ignore_eof    survive the signal, or the end of stdin
     fork                          kinds of processes to leave behind, which ignore SIGTERM: child, session, daemon
-    fork_and_exit                 go away once started: `serve` leaves a child that serves, `hold` one that only keeps
+    fork_and_exit                 exit after the start: `serve` leaves a child that serves, `hold` one that only keeps
                                   the pipes open
-    ignore_unknown_methods        say nothing at all to a method it does not know
-    string_ids                    the server's own requests have strings for ids
+    ignore_unknown_methods        do not answer unknown methods
+    string_ids                    use strings as ids of the server's requests
 
-For the test to look at:
-    pid_file                      every process of the server appends its pid, the server itself first
-    cancel_file                   a line of JSON for every running call that the client cancelled
-    record                        a line of JSON for every message that came
+Records for the test:
+
+    pid_file                      every process of the server appends its pid, the server first
+    cancel_file                   one line of JSON per running call that the client cancelled
+    record                        one line of JSON per received message
 """
 
 DEFAULTS = {
@@ -101,11 +105,11 @@ DEFAULTS = {
 PLACES = (None, "start", "initialize", "list", "call", "answer")
 
 LIFETIME_S = 300
-"""Should a test fail, nobody stays for ever."""
+"""Ends the server if a test fails."""
 
 
 class Options:
-    """The options of a server, or of one call; a name that is none is refused, for a typo would test nothing."""
+    """The options of a server, or of one call. An unknown name is refused, because a typo would test nothing."""
 
     def __init__(self, given):
         unknown = sorted(set(given) - set(DEFAULTS))
@@ -120,11 +124,11 @@ class Options:
         return self._given.get(name, DEFAULTS[name])
 
     def with_more(self, more):
-        """Return these options, with others where they are given."""
+        """Return these options, overridden by others."""
         return Options({**self._given, **more})
 
     def delay_at(self, place):
-        """Return how long to wait there, in seconds."""
+        """Return the delay at a place, in seconds."""
         if isinstance(self.delay_s, dict):
             return self.delay_s.get(place, 0)
         return 0 if place == "start" else self.delay_s

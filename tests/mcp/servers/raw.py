@@ -1,4 +1,4 @@
-"""A client that is nothing but pipes: what a server writes is seen as it is."""
+"""A client that only consists of pipes, so a server's output is seen unchanged."""
 
 import json
 import os
@@ -6,18 +6,18 @@ import selectors
 import subprocess
 
 PATIENCE_S = 30.0
-"""For what takes milliseconds, on a machine that does much else."""
+"""Timeout for actions of milliseconds, on a busy machine."""
 
 VERSION = "2025-06-18"
 
 
 class RawClient:
-    """A server as a child process, spoken to line by line."""
+    """A server as a child process. Messages are exchanged line by line."""
 
     def __init__(self, command, **options):
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, **pipes, **options)
-        self.heard = []
+        self.received = []
         self._readable = selectors.DefaultSelector()
         self._readable.register(self.process.stdout, selectors.EVENT_READ)
         self._lines = []
@@ -45,21 +45,21 @@ class RawClient:
         return self._last_id
 
     def request(self, method, **params):
-        """Send a request and return the response; what comes before it is kept in `heard`."""
+        """Send a request and return the response. Earlier messages are kept in `received`."""
         return self.response(self.ask(method, **params))
 
     def response(self, request_id):
-        """Return the response to this request; what comes before it is kept in `heard`."""
+        """Return the response to a request. Earlier messages are kept in `received`."""
         return self.until(lambda message: "method" not in message and message["id"] == request_id)
 
     def until(self, fits):
-        """Return the first message that fits; what comes before it is kept in `heard`."""
+        """Return the first message that fits. Earlier messages are kept in `received`."""
         while not fits(message := json.loads(self.line())):
-            self.heard.append(message)
+            self.received.append(message)
         return message
 
     def initialize(self):
-        """Shake hands and return the result."""
+        """Initialize and return the result."""
         client = {"name": "raw", "version": "1"}
         response = self.request("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=client)
         self.send(method="notifications/initialized")
@@ -78,7 +78,7 @@ class RawClient:
         return names + [tool["name"] for tool in page["tools"]]
 
     def line(self):
-        """Return the next line of stdout, with its end; at the end of stdout what is left."""
+        """Return the next line of stdout with its end, or the rest at the end of stdout."""
         while not self._lines:
             assert self._readable.select(PATIENCE_S), "nothing came"
             data = os.read(self.process.stdout.fileno(), 1 << 20)
@@ -93,7 +93,7 @@ class RawClient:
         return self._lines.pop(0)
 
     def is_quiet(self, seconds):
-        """Tell whether nothing comes for so long, not even the end."""
+        """Return whether nothing arrives for this long, not even the end."""
         return not self._lines and not self._readable.select(seconds)
 
     def hang_up(self):
@@ -101,6 +101,6 @@ class RawClient:
         self.process.stdin.close()
 
     def ended(self):
-        """Wait for the end of the process; return its code and what it left on stderr."""
+        """Wait for the exit of the process. Return its code and its remaining stderr."""
         code = self.process.wait(PATIENCE_S)
         return code, self.process.stderr.read().decode()

@@ -1,6 +1,6 @@
 """A scripted MCP server over stdio: `python -I -S scripted.py '{"name": "weather", "hang_at": "list"}'`.
 
-The options are in `options.py`. Nothing but the standard library is imported, and little of it, for tests start many.
+The options are in `options.py`. It only imports a little of the standard library, because tests start many servers.
 """
 
 import json
@@ -18,14 +18,14 @@ STDOUT = 1
 
 
 class Stdout:
-    """Our end of the pipe to the client; whole messages in one go, unless the options want it otherwise."""
+    """Our end of the pipe to the client. Messages are written whole, unless the options say otherwise."""
 
     def __init__(self, options):
         self._options = options
         self._lock = threading.Lock()
 
     def send(self, message, about):
-        """Write one message, and what the options want before it."""
+        """Write one message, preceded by the configured garbage."""
         line = json.dumps(message).encode() + b"\n"
         with self._lock:
             for kind in self._options.garbage:
@@ -47,7 +47,7 @@ def _write(data):
         while left:
             left = left[os.write(STDOUT, left) :]
     except BrokenPipeError:
-        pass  # the client has gone, and the end of stdin says so too
+        pass  # the client disconnected, and stdin ends as well
 
 
 def main():
@@ -59,7 +59,7 @@ def main():
         conversation.receive(json.loads(line))
     if options.ignore_eof:
         faults.hang()
-    os._exit(0)  # the threads of calls that still run end with it
+    os._exit(0)  # the threads of running calls end with it
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A server of the Python SDK, which speaks both eras: `python sdk_server.py stdio`, or `http PORT`."""
+"""A server on the Python SDK that supports both eras: `python sdk_server.py stdio`, or `http PORT`."""
 
 import sys
 
@@ -11,7 +11,7 @@ server = MCPServer("sdk", instructions="Say please.")
 
 @server.tool()
 async def grow(context: Context) -> str:
-    """Have one more tool."""
+    """Add one more tool."""
     server.add_tool(lambda: "more", name="more", description="One more.")
     await context.notify_tools_changed()
     return "grown"
@@ -27,7 +27,7 @@ async def count(context: Context) -> str:
 
 @server.tool()
 async def change(context: Context) -> str:
-    """Tell that the note has changed."""
+    """Announce that the note has changed."""
     await context.notify_resource_updated("note://one")
     return "changed"
 

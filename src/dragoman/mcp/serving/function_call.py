@@ -1,7 +1,7 @@
-"""Calling a function as a tool: the thread that it runs in, the progress that it reports, and its result in MCP.
+"""Calling a function as a tool: the thread it runs in, the progress it reports, and its result in MCP.
 
-A thread cannot be stopped. The threads of asyncio's pool are few, and the program cannot end before each is done; ours
-are daemons, which end with the program.
+A thread cannot be stopped. The threads of asyncio's pool are few, and the program cannot exit before they finish. Our
+threads are daemons and end with the program.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.errors import ConnectionClosed, DragomanError
+from dragoman.errors import ConnectionClosedError, DragomanError
 
 MAX_THREADS = 32
-"""Functions that run at a time; others wait. A function that never returns keeps its thread."""
+"""Maximum number of functions that run at a time. Others wait. A function that never returns keeps its thread."""
 
 
 class ThreadResult(msgspec.Struct, frozen=True):
@@ -29,13 +29,13 @@ class ThreadResult(msgspec.Struct, frozen=True):
 
 
 class FunctionThreads:
-    """Runs functions, a bounded number at a time."""
+    """Runs functions in threads, a bounded number at a time."""
 
     def __init__(self, max_threads: int = MAX_THREADS) -> None:
         self._free = asyncio.Semaphore(max_threads)
 
     async def run(self, function: Callable[[], Any]) -> ThreadResult:
-        """Run a function; when the wait is cancelled it continues, and its result is dropped."""
+        """Run a function. If the wait is cancelled, the function continues and its result is dropped."""
         await self._free.acquire()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[ThreadResult] = loop.create_future()
@@ -58,72 +58,72 @@ class FunctionThreads:
         return await future
 
 
-Tell = Callable[[str, dict[str, Any]], Awaitable[None]]
+SendNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification to the caller."""
 
 PROGRESS = "notifications/progress"
 
 MAX_UNSENT = 100
-"""Reports that wait to be sent; when there are more, the oldest are dropped."""
+"""Maximum number of unsent reports. Further reports replace the oldest."""
 
 
 class Progress:
-    """The argument for a parameter of this type: call it, from any thread, to report progress."""
+    """Reports progress. A function with a parameter of this type can call it from any thread."""
 
     def __init__(self, token: str | int | None) -> None:
         self._token = token
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[dict[str, Any]] = deque(maxlen=MAX_UNSENT)
-        self._news = asyncio.Event()
+        self._has_reports = asyncio.Event()
         self._is_over = False
 
     def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Report that `progress` of `total` is done; nothing happens when the caller did not ask for progress."""
+        """Report that `progress` of `total` is done. Does nothing if the caller did not ask for progress."""
         if self._token is None or self._is_over:
             return
         report = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
         self._unsent.append({key: value for key, value in report.items() if value is not None})
-        with suppress(RuntimeError):  # the program has ended, and a thread of it has not
-            self._loop.call_soon_threadsafe(self._news.set)
+        with suppress(RuntimeError):  # the program has ended, but one of its threads has not
+            self._loop.call_soon_threadsafe(self._has_reports.set)
 
     @asynccontextmanager
-    async def telling(self, tell: Tell) -> AsyncGenerator[None]:
-        """Send the reports while the function runs; all are sent when the block ends without an exception."""
-        sender = asyncio.create_task(self._send(tell))
+    async def sending_reports(self, notify: SendNotification) -> AsyncGenerator[None]:
+        """Send the reports while the function runs. All are sent when the block ends without an exception."""
+        sender = asyncio.create_task(self._send(notify))
         try:
             yield
             self._is_over = True
-            self._news.set()
+            self._has_reports.set()
             await sender
         finally:
             self._is_over = True
             sender.cancel()
 
-    async def _send(self, tell: Tell) -> None:
-        with suppress(ConnectionClosed):
+    async def _send(self, notify: SendNotification) -> None:
+        with suppress(ConnectionClosedError):
             while self._unsent or not self._is_over:
-                await self._news.wait()
-                self._news.clear()
+                await self._has_reports.wait()
+                self._has_reports.clear()
                 while self._unsent:
-                    await tell(PROGRESS, self._unsent.popleft())
+                    await notify(PROGRESS, self._unsent.popleft())
 
 
 McpResult = dict[str, Any]
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A picture that a function returns: its bytes and their MIME type."""
+    """An image that a function returns: its bytes and MIME type."""
 
     data: bytes
     mime: str = "image/png"
 
 
-class UnsendableResult(DragomanError):
+class UnsendableResultError(DragomanError):
     """A function returned a value that cannot be sent."""
 
 
 def as_result(value: Any) -> McpResult:
-    """Return the result of a call; raises UnsendableResult for a value that cannot be sent."""
+    """Return the result of a call. Raises UnsendableResultError for a value that cannot be sent."""
     match value:
         case None:
             return {"content": []}
@@ -136,15 +136,15 @@ def as_result(value: Any) -> McpResult:
 
 
 def as_failure(error: BaseException) -> McpResult:
-    """Return the result of a call that raised: the exception without its traceback."""
-    words = str(error)
+    """Return the result of a call that raised an exception, without its traceback."""
+    text = str(error)
     name = type(error).__name__
-    return failure(f"{name}: {words}" if words else name)
+    return failure(f"{name}: {text}" if text else name)
 
 
-def failure(words: str) -> McpResult:
-    """Return the result of a call that failed, with this message."""
-    return {"content": [{"type": "text", "text": words}], "isError": True}
+def failure(text: str) -> McpResult:
+    """Return the result of a failed call, with this message."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def _structured(value: Any) -> McpResult:
@@ -152,7 +152,7 @@ def _structured(value: Any) -> McpResult:
     if isinstance(value, dict):
         result["structuredContent"] = value
     elif isinstance(value, list | tuple):
-        # Structured content is an object; a list has to be inside of one.
+        # Structured content must be an object, so a list is wrapped in one.
         result["structuredContent"] = {"result": list(cast("Sequence[Any]", value))}
     return result
 
@@ -166,8 +166,10 @@ def _block(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
-        raise UnsendableResult("the function returned bytes of an unknown kind; return Image(data, mime) or text")
+        raise UnsendableResultError("the function returned bytes of an unknown type; return Image(data, mime) or text")
     try:
         return msgspec.to_builtins(value, str_keys=True)
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
-        raise UnsendableResult(f"the function returned a value that cannot be made JSON: {error}") from None
+        raise UnsendableResultError(
+            f"the function returned a value that cannot be converted to JSON: {error}"
+        ) from None

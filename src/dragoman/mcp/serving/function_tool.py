@@ -1,4 +1,4 @@
-"""A Python function as a tool of MCP: its name, description and schema come from the function itself."""
+"""A Python function as an MCP tool. Its name, description and schema come from the function."""
 
 import inspect
 import re
@@ -15,7 +15,7 @@ from dragoman.mcp.serving.function_call import (
     FunctionThreads,
     McpResult,
     Progress,
-    UnsendableResult,
+    UnsendableResultError,
     as_failure,
     as_result,
     failure,
@@ -27,7 +27,7 @@ _IN_SCHEMA = "#/$defs/{name}"
 _USABLE = "use str, int, float, bool, list, dict, Literal, Enum, a dataclass, a TypedDict or a msgspec Struct"
 
 
-class UnusableFunction(DragomanError):
+class UnusableFunctionError(DragomanError):
     """A function cannot be a tool."""
 
     def __init__(self, function: str, problem: str) -> None:
@@ -37,9 +37,9 @@ class UnusableFunction(DragomanError):
 
 
 class FunctionTool:
-    """A function that an agent can call, described by its type hints and its docstring.
+    """A function that an agent can call, described by its type hints and docstring.
 
-    `read_only` tells the agent that it changes nothing. Raises UnusableFunction.
+    `read_only` declares that the function changes nothing. Raises UnusableFunctionError.
     """
 
     def __init__(
@@ -52,26 +52,26 @@ class FunctionTool:
     ) -> None:
         self.name = _name(function) if name is None else name
         if not _NAME.fullmatch(self.name):
-            problem = "its name has to be 1 to 128 letters, digits, dots, dashes or underscores"
-            raise UnusableFunction(
-                self.name or repr(function), f"{problem}; give one by FunctionTool(function, name=…)"
+            problem = "its name must be 1 to 128 letters, digits, dots, dashes or underscores"
+            raise UnusableFunctionError(
+                self.name or repr(function), f"{problem}; set one with FunctionTool(function, name=…)"
             )
         self._function = function
         self._is_async = _is_async(function)
         self._signature = _signature(self.name, function)
         parameters = self._signature.parameters.values()
         self._progress = [each.name for each in parameters if each.annotation is Progress]
-        given = [each for each in parameters if each.annotation is not Progress]
+        visible = [each for each in parameters if each.annotation is not Progress]
         self._arguments = msgspec.defstruct(
-            "arguments", [_field(each) for each in given], kw_only=True, forbid_unknown_fields=True
+            "arguments", [_field(each) for each in visible], kw_only=True, forbid_unknown_fields=True
         )
         summary, described = read_docstring(_innermost(function))
         self.definition: dict[str, Any] = {
             "name": self.name,
             "description": summary if description is None else description,
-            "inputSchema": self._schema(given, described),
+            "inputSchema": self._schema(visible, described),
         }
-        """Its entry in `tools/list`."""
+        """The tool's entry in `tools/list`."""
         if read_only:
             self.definition["annotations"] = {"readOnlyHint": True}
 
@@ -79,14 +79,14 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     async def call(self, arguments: Mapping[str, Any], progress: Progress, threads: FunctionThreads) -> McpResult:
-        """Run the function; a failure is a result too."""
+        """Run the function. A failure is a result with `isError`."""
         try:
             bound = self._bind(arguments, progress)
         except (msgspec.ValidationError, RecursionError) as error:
             return failure(f"the arguments of {self.name} do not fit: {error}")
         try:
             return await self._run(bound, threads)
-        except UnsendableResult as problem:
+        except UnsendableResultError as problem:
             return failure(str(problem))
         except Exception as error:  # noqa: BLE001 -- boundary: user callback
             return as_failure(error)
@@ -112,7 +112,7 @@ class FunctionTool:
             msgspec.json.Decoder(self._arguments)  # refuses a union that cannot be decoded, such as two dataclasses
             (reference,), components = msgspec.json.schema_components([self._arguments], ref_template=_IN_SCHEMA)
         except (TypeError, NotImplementedError) as error:
-            raise UnusableFunction(self.name, f"{_first_line(error)}; {_USABLE}") from None
+            raise UnusableFunctionError(self.name, f"{_first_line(error)}; {_USABLE}") from None
         schema = components.pop(reference["$ref"].removeprefix(_IN_SCHEMA.format(name="")))
         del schema["title"]
         for parameter in parameters:
@@ -129,7 +129,7 @@ class FunctionTool:
 def read_docstring(documented: Any) -> tuple[str, dict[str, str]]:
     """Return the first paragraph of a docstring, and the description of each parameter that has one.
 
-    The style is found by `docstring_parser`: Google, NumPy, reStructuredText or Epydoc.
+    `docstring_parser` detects the style: Google, NumPy, reStructuredText or Epydoc.
     """
     from docstring_parser import parse
 
@@ -146,9 +146,9 @@ def _first_paragraph(text: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def as_tool(given: FunctionTool | Callable[..., Any]) -> FunctionTool:
+def as_tool(function: FunctionTool | Callable[..., Any]) -> FunctionTool:
     """Return the tool for a function, or the tool itself."""
-    return given if isinstance(given, FunctionTool) else FunctionTool(given)
+    return function if isinstance(function, FunctionTool) else FunctionTool(function)
 
 
 def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,17 +169,20 @@ def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
     try:
         signature = inspect.signature(function, eval_str=True)
     except NameError as error:
-        raise UnusableFunction(name, f"a type hint cannot be looked up: {error}") from None
+        raise UnusableFunctionError(name, f"a type hint cannot be resolved: {error}") from None
     except (TypeError, ValueError) as error:
-        raise UnusableFunction(name, str(error)) from None
+        raise UnusableFunctionError(name, str(error)) from None
     for parameter in signature.parameters.values():
         if parameter.kind in _ANY_NUMBER:
-            raise UnusableFunction(name, f"{parameter} stands for any number of arguments; name each of them")
+            raise UnusableFunctionError(name, f"{parameter} accepts any number of arguments; declare each argument")
     return signature
 
 
 def _field(parameter: inspect.Parameter) -> tuple[str, Any] | tuple[str, Any, Any]:
-    """Return a field of the arguments; one with a default may be left out, and the function itself fills it in."""
+    """Return a field of the arguments struct.
+
+    A field with a default is optional, and the function supplies the default.
+    """
     hint: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
     if parameter.default is parameter.empty:
         return parameter.name, hint
@@ -196,7 +199,7 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Return a JSON value with 3 for 3.0, which are the same in JSON: a hint of int takes the former alone."""
+    """Return a JSON value with 3 instead of 3.0. JSON does not distinguish them, but an int only accepts 3."""
     match value:
         case float() if value.is_integer():
             return int(value)
@@ -209,6 +212,6 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the last line, which names the type; the lines before it are about msgspec."""
+    """Return the last line, which names the type. The lines before it are about msgspec."""
     lines = [line for line in str(error).splitlines() if line]
     return lines[-1] if lines else type(error).__name__

@@ -1,9 +1,9 @@
-"""A program between an agent that only starts MCP servers and a server that runs already: stdio to a Unix socket.
+"""A relay from stdio to a Unix socket, for agents that can only start MCP servers.
 
     python -I relay.py SOCKET
 
-`DRAGOMAN_RELAY_TOKEN` is the first line that it sends. It imports nothing but a few modules of Python itself and is
-started as a file, isolated, so that nothing in the directory of a session can be imported in their place.
+The first line that it sends is `DRAGOMAN_RELAY_TOKEN`. It imports only modules of Python itself. It is started as a
+file in isolated mode, so that files in the session's directory cannot replace these modules.
 """
 
 import os
@@ -17,7 +17,7 @@ _BYTES = 64 * 1024
 
 
 def main() -> int:
-    """Relay until the server is done."""
+    """Copy bytes until the server closes the connection."""
     if len(sys.argv) != 2 or TOKEN not in os.environ:
         print(f"usage: relay.py SOCKET, with {TOKEN} in the environment", file=sys.stderr)  # noqa: T201 -- a program
         return 2
@@ -26,7 +26,7 @@ def main() -> int:
         server.connect(sys.argv[1])
         server.sendall(os.environ[TOKEN].encode() + b"\n")
     except OSError as error:
-        problem = f"the program that offers these tools is not there any more: {error.strerror}"
+        problem = f"the program that offers these tools has exited: {error.strerror}"
         print(problem, file=sys.stderr)  # noqa: T201 -- a program
         return 1
     threading.Thread(target=_send, args=[server], daemon=True).start()
@@ -43,7 +43,7 @@ def _send(server: socket.socket) -> None:
             server.sendall(data)
         server.shutdown(socket.SHUT_WR)
     except OSError:
-        pass  # the server is gone, which the other thread sees as well
+        pass  # the server is gone, and the other thread notices this as well
 
 
 def _receive(server: socket.socket) -> None:

@@ -1,15 +1,17 @@
-"""Functions for an agent that can only start MCP servers: a Unix socket, and a relay program that connects to it."""
+"""Functions for an agent without MCP over ACP: a Unix socket, and a relay program that the agent starts.
+
+Every agent can start an MCP server, so this needs no capability. The relay connects to the socket and copies bytes.
+"""
 
 import asyncio
 import hmac
+import logging
 import os
 import secrets
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
-from functools import partial
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Raw
@@ -18,35 +20,50 @@ from dragoman.mcp.definition import StdioServer
 from dragoman.mcp.serving import relay
 from dragoman.mcp.serving.function_call import McpResult
 from dragoman.mcp.serving.function_server import CANCELLED, FunctionServer, FunctionSession, decode_params
-from dragoman.mcp.serving.socket_server import listening
-from dragoman.wire import IncomingRequest, Peer, StdioTransport
+from dragoman.wire import IncomingRequest, Peer, StreamTransport
 
 TOKEN_TIMEOUT_S = 10.0
-"""Longest wait for the token, which the relay sends as soon as it is connected."""
+"""How long to wait for the token, which the relay sends as soon as it is connected."""
 
 _LONGEST_PATH = 100
-"""A little less than the shortest limit on the path of a socket."""
+"""Slightly less than the shortest limit on the path of a socket."""
 
 _TOKEN_BYTES = 32
+
+_log = logging.getLogger("dragoman.mcp")
 
 
 @asynccontextmanager
 async def serve_relay(server: FunctionServer) -> AsyncGenerator[StdioServer]:
-    """Serve functions to the agent that starts the yielded program; leaving ends every conversation."""
+    """Yield the program that an agent starts to use the functions. Leaving the context ends every conversation."""
     token = secrets.token_hex(_TOKEN_BYTES)
-    with (
-        tempfile.TemporaryDirectory(prefix="dragoman-", dir=_socket_directory()) as directory,  # mode 0700
-        closing(_listen(Path(directory) / "socket")) as listener,
-    ):
-        program = ("-I", "-S", relay.__file__, listener.getsockname())
-        async with listening(listener, partial(_converse, server, f"{token}\n".encode())):
+    conversations: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(_converse(server, f"{token}\n".encode(), reader, writer))
+        conversations.add(task)
+        task.add_done_callback(conversations.discard)
+        task.add_done_callback(lambda _: writer.close())  # here, because a task may be cancelled before it starts
+
+    with tempfile.TemporaryDirectory(prefix="dragoman-", dir=_socket_directory()) as directory:  # mode 0700
+        path = Path(directory) / "socket"
+        listener = await asyncio.start_unix_server(accept, path)
+        try:
+            path.chmod(0o600)
+            program = ("-I", "-S", relay.__file__, str(path))
             yield StdioServer(server.name, sys.executable, program, ((relay.TOKEN, token),))
+        finally:
+            listener.close()
+            for task in conversations:
+                task.cancel()
+            if conversations:
+                await asyncio.wait(conversations)
 
 
 class _SocketServer:
     """Answers the messages of one socket."""
 
-    def __init__(self, server: FunctionServer, transport: StdioTransport) -> None:
+    def __init__(self, server: FunctionServer, transport: StreamTransport) -> None:
         self._session = FunctionSession(server)
         self._peer = Peer(transport, self, cancel_method=CANCELLED)
 
@@ -59,45 +76,29 @@ class _SocketServer:
         return await self._session.answer(request.method, params, request.id, self._peer.notify)
 
     def notification(self, method: str, params: Raw) -> None:
-        self._session.take(method, decode_params(params))
+        self._session.receive(method, decode_params(params))
 
 
-async def _converse(server: FunctionServer, token: bytes, client: socket.socket) -> None:
-    if await _is_trusted(client, token):
-        transport = StdioTransport(os.dup(client.fileno()), os.dup(client.fileno()))
-        client.close()
-        await _SocketServer(server, transport).serve()
+async def _converse(
+    server: FunctionServer, token: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    try:
+        if await _is_trusted(reader, token):
+            await _SocketServer(server, StreamTransport(reader, writer)).serve()
+    except Exception:  # noqa: BLE001 -- boundary: task top
+        _log.exception("a connection to the functions failed")
 
 
-async def _is_trusted(client: socket.socket, token: bytes) -> bool:
-    """Whether the connection begins with the token; nothing beyond it is read."""
-    loop = asyncio.get_running_loop()
-    given = b""
+async def _is_trusted(reader: asyncio.StreamReader, token: bytes) -> bool:
+    """Return whether the connection starts with the token."""
     try:
         async with asyncio.timeout(TOKEN_TIMEOUT_S):
-            while len(given) < len(token):
-                data = await loop.sock_recv(client, len(token) - len(given))
-                if not data:
-                    return False
-                given += data
-    except (TimeoutError, OSError):
+            return hmac.compare_digest(await reader.readexactly(len(token)), token)
+    except (TimeoutError, OSError, asyncio.IncompleteReadError):
         return False
-    return hmac.compare_digest(given, token)
-
-
-def _listen(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-        path.chmod(0o600)
-        listener.listen()
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 def _socket_directory() -> str | None:
-    """Return the parent of the socket's directory: None, the usual one, unless its path is too long for a socket."""
+    """Return the parent of the socket's directory. None means the default, unless its path is too long for a socket."""
     longest = len(os.fsencode(tempfile.gettempdir())) + len("/dragoman-12345678/socket")
-    return None if longest <= _LONGEST_PATH else "/tmp"  # noqa: S108 -- a new directory in it, for this user alone
+    return None if longest <= _LONGEST_PATH else "/tmp"  # noqa: S108 -- a new directory in it, for this user only
