@@ -1,7 +1,7 @@
-"""An agent that uses all of the kit, for the checker; it has no line about conformance."""
+"""An agent that uses the whole kit, for the checker. It has no code for conformance."""
 
 from dragoman.agent import Agent, BooleanOption, Mode, SelectOption, Turn
-from dragoman.errors import InvalidParams
+from dragoman.errors import InvalidParamsError
 from dragoman.protocol import v1
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
@@ -17,7 +17,7 @@ class Login:
 
     def authenticate(self, method_id):
         if method_id != "nothing":
-            raise InvalidParams("params.methodId", f"{method_id!r} was not offered; expected 'nothing'")
+            raise InvalidParamsError("params.methodId", f"{method_id!r} was not offered; expected 'nothing'")
 
     def log_out(self):
         raise NotImplementedError
@@ -29,7 +29,7 @@ agent = Agent(
     modes=[Mode("ask", "Ask"), Mode("look", "Look", permission="reads"), Mode("all", "All", permission="all")],
     options=[SelectOption("tone", "Tone", ["short", "long"]), BooleanOption("jokes", "Jokes")],
     auth=Login(),
-    takes=("image", "audio"),
+    content_types=("image", "audio"),
 )
 
 
@@ -50,7 +50,7 @@ async def answer(turn: Turn):
             await turn.run("echo rich", call=call)
     for tool in await turn.mcp_tools():
         await turn.call_tool(tool, {})
-    await turn.ask("Which colour?", {"colour": {"type": "string", "title": "Colour"}})
+    await turn.ask_user("Which colour?", {"colour": {"type": "string", "title": "Colour"}})
     await turn.notice("Nearly done")
     await turn.usage(input_tokens=5, output_tokens=3, cost_usd=0.01, context_used=8, context_size=1000)
     if turn.session.mode == "ask":

@@ -1,11 +1,11 @@
-"""Cancelling a turn of the kit, at every point: it answers `cancelled`, and every call that was open is ended."""
+"""A cancelled turn of the kit answers `cancelled` at any point, and all its open calls are ended."""
 
 import asyncio
 
 import pytest
 
-from dragoman.agent import turn_runner
-from dragoman.client.events import ToolChanged
+from dragoman.agent.turns import turn_runner
+from dragoman.client.events import ToolCallChanged
 from dragoman.protocol import v1
 from tests.agent.connecting import make_agent, session_with
 from tests.mcp.servers.commands import scripted
@@ -14,7 +14,7 @@ FINAL = ("completed", "failed")
 
 
 async def everything(turn):
-    """Use the whole of a turn."""
+    """Use every function of a turn."""
     await turn.think("Let me see.")
     await turn.plan(["look", ("write", "in_progress")])
     await turn.say("First, ")
@@ -37,8 +37,9 @@ async def everything(turn):
     await turn.say("done.")
 
 
-async def test_a_turn_can_be_cancelled_at_every_tick_of_the_loop(tmp_path):
-    """The cancel comes one tick of the loop later each time, until the turn is done before it."""
+@pytest.mark.extended
+async def test_turn_can_be_cancelled_at_every_tick_of_the_loop(tmp_path):
+    """Cancel one tick later each time, until the turn ends before the cancel."""
     agent = make_agent(tmp_path, everything)
     ends = []
     async with session_with(agent, tmp_path) as session:
@@ -86,7 +87,7 @@ async def test_cancel_raises_in_the_function_and_ends_its_calls(tmp_path):
     assert [part.content.text for part in call.content] == ["so far", "cancelled"]
 
 
-async def test_after_a_cancel_every_call_of_the_turn_raises_again(tmp_path):
+async def test_every_call_of_a_cancelled_turn_raises(tmp_path):
     begun = asyncio.Event()
 
     async def answer(turn):
@@ -107,7 +108,7 @@ async def test_after_a_cancel_every_call_of_the_turn_raises_again(tmp_path):
     assert (result.stop_reason, result.text) == ("cancelled", "x")
 
 
-async def test_a_function_that_ignores_its_cancellation_is_left_alone(tmp_path, monkeypatch, caplog):
+async def test_function_that_ignores_its_cancellation_is_abandoned(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(turn_runner, "GRACE_S", 0.05)
     begun, end = asyncio.Event(), asyncio.Event()
 
@@ -131,10 +132,10 @@ async def test_a_function_that_ignores_its_cancellation_is_left_alone(tmp_path, 
         assert (await session.run("again")).text == "answered"
         end.set()
         assert (await session.run("again")).text == "answered"
-    assert "it is left alone" in caplog.text
+    assert "it is abandoned" in caplog.text
 
 
-async def test_a_failure_on_the_way_out_of_a_cancelled_turn_is_no_error_of_the_prompt(tmp_path):
+async def test_failure_after_a_cancel_is_not_an_error_of_the_prompt(tmp_path):
     begun = asyncio.Event()
 
     async def answer(turn):
@@ -153,7 +154,7 @@ async def test_a_failure_on_the_way_out_of_a_cancelled_turn_is_no_error_of_the_p
 
 
 @pytest.mark.parametrize("way", ["close", "delete", "leave"])
-async def test_a_session_that_goes_away_cancels_its_turn(tmp_path, way):
+async def test_closing_or_deleting_a_session_cancels_its_turn(tmp_path, way):
     begun, ended = asyncio.Event(), asyncio.Event()
     closed = []
 
@@ -182,7 +183,7 @@ async def test_a_session_that_goes_away_cancels_its_turn(tmp_path, way):
     assert closed == [session.id]
 
 
-async def test_a_call_of_an_mcp_tool_is_cancelled_with_its_turn(tmp_path):
+async def test_mcp_tool_call_is_cancelled_with_its_turn(tmp_path):
     cancelled = tmp_path / "cancelled"
 
     async def answer(turn):
@@ -194,7 +195,7 @@ async def test_a_call_of_an_mcp_tool_is_cancelled_with_its_turn(tmp_path):
     async with session_with(make_agent(tmp_path, answer), tmp_path, mcp_servers=[server]) as session:
         turn = session.prompt("x")
         async for event in turn:
-            if isinstance(event, ToolChanged) and event.call.status == "in_progress":
+            if isinstance(event, ToolCallChanged) and event.call.status == "in_progress":
                 session.cancel()
         assert event.stop_reason == "cancelled"
     assert "requestId" in cancelled.read_text()

@@ -1,4 +1,4 @@
-"""What a client decides about a session: its title, its archiving, its system prompt."""
+"""The client's choices about a session: its title, archiving and system prompt."""
 
 import asyncio
 import json
@@ -6,7 +6,8 @@ import json
 import pytest
 
 from dragoman.agent import Agent, Turn
-from dragoman.client import Done, MissingCapability
+from dragoman.client.errors import MissingCapabilityError
+from dragoman.client.events import TurnFinished
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.protocol import v1
 from dragoman.testing import ScriptedClient
@@ -40,7 +41,7 @@ async def archived(remote, which="include"):
 # ── the title ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_title_of_the_client_stays_whatever_the_program_calls_the_session(tmp_path):
+async def test_clients_title_is_not_replaced_by_the_program(tmp_path):
     agent = titling_agent(tmp_path)
     async with agent.connect() as remote:
         session = await remote.new_session(tmp_path)
@@ -53,7 +54,7 @@ async def test_a_title_of_the_client_stays_whatever_the_program_calls_the_sessio
         assert session.title == "By command"
 
 
-async def test_a_title_of_the_client_survives_the_process_and_a_fork(tmp_path):
+async def test_clients_title_survives_a_restart_and_a_fork(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         await session.ask("one")
@@ -68,7 +69,7 @@ async def test_a_title_of_the_client_survives_the_process_and_a_fork(tmp_path):
         assert await titles(remote) == {session.id: "Mine", copy.id: "Mine"}
 
 
-async def test_a_session_that_is_not_open_can_be_given_a_title(tmp_path):
+async def test_stored_session_can_be_given_a_title(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         await session.ask("one")
@@ -81,7 +82,7 @@ async def test_a_session_that_is_not_open_can_be_given_a_title(tmp_path):
         assert again.title == "Later"
 
 
-async def test_a_session_with_a_title_is_listed_before_its_first_prompt(tmp_path):
+async def test_session_with_a_title_is_listed_before_its_first_prompt(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         assert await titles(remote) == {}
@@ -102,7 +103,7 @@ async def test_an_empty_title_is_refused(tmp_path, title):
         assert "title" in str(refusal.value)
 
 
-async def test_a_long_title_is_cut(tmp_path):
+async def test_long_title_is_cut(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         kept = await session.set_title("long " * 100)
@@ -113,7 +114,7 @@ async def test_a_long_title_is_cut(tmp_path):
 # ── archiving ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_archived_session_is_closed_and_left_out_of_lists_until_it_is_unarchived(tmp_path):
+async def test_archived_session_is_closed_and_hidden_from_lists(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         kept, put_away = [await remote.new_session(tmp_path) for _ in range(2)]
         for session in (kept, put_away):
@@ -147,11 +148,11 @@ async def test_archiving_ends_the_running_turn(tmp_path):
             if len(events) == 2:  # the title, and the text
                 archiving = asyncio.create_task(session.archive())
         await archiving
-        assert isinstance(events[-1], Done)
+        assert isinstance(events[-1], TurnFinished)
         assert events[-1].stop_reason == "cancelled"
 
 
-async def test_archiving_survives_the_process_the_index_and_a_turn_but_not_a_fork(tmp_path):
+async def test_archived_state_survives_a_restart_but_not_a_fork(tmp_path):
     async with titling_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         await session.ask("one")
@@ -174,7 +175,7 @@ async def test_archiving_survives_the_process_the_index_and_a_turn_but_not_a_for
 
 
 @pytest.mark.parametrize("call", ["archive", "unarchive", "status"])
-async def test_a_session_that_is_not_there_is_not_found(tmp_path, call):
+async def test_missing_session_is_not_found(tmp_path, call):
     async with titling_agent(tmp_path).connect() as remote:
         with pytest.raises(RemoteError) as refusal:
             await getattr(remote, call)("6f4dd7a5-9b8f-4b7e-8d1c-0f6f7c1f2a3b")
@@ -207,7 +208,7 @@ def replacing(*texts):
     return v1.SystemPrompt(mode="override", content=[v1.TextContent(text=text) for text in texts])
 
 
-async def test_instructions_of_the_client_are_added_or_replace_those_of_the_program(tmp_path):
+async def test_clients_instructions_extend_or_replace_the_programs(tmp_path):
     async with instructed_agent(tmp_path, system_prompt="override").connect() as remote:
         plain = await remote.new_session(tmp_path)
         added = await remote.new_session(tmp_path, system_prompt="Speak French.")
@@ -217,7 +218,7 @@ async def test_instructions_of_the_client_are_added_or_replace_those_of_the_prog
         assert await replaced.ask("?") == "Speak\n\nGerman."
 
 
-async def test_instructions_are_kept_with_the_session_until_others_are_given(tmp_path):
+async def test_instructions_are_kept_until_new_ones_arrive(tmp_path):
     options = {"system_prompt": "append"}
     async with instructed_agent(tmp_path, **options).connect() as remote:
         session = await remote.new_session(tmp_path, system_prompt="Speak French.")
@@ -234,18 +235,18 @@ async def test_instructions_are_kept_with_the_session_until_others_are_given(tmp
         assert await again.ask("?") == "Be brief.\n\nSpeak Czech."
 
 
-async def test_a_session_with_instructions_alone_was_never_prompted(tmp_path):
+async def test_session_with_only_instructions_counts_as_never_prompted(tmp_path):
     async with instructed_agent(tmp_path, system_prompt="append").connect() as remote:
         await remote.new_session(tmp_path, system_prompt="Speak French.")
         assert await titles(remote) == {}
 
 
-async def test_the_client_refuses_instructions_that_the_agent_does_not_take(tmp_path):
+async def test_client_refuses_instructions_that_the_agent_does_not_accept(tmp_path):
     async with instructed_agent(tmp_path).connect() as remote:
-        with pytest.raises(MissingCapability, match="systemPrompt"):
+        with pytest.raises(MissingCapabilityError, match="systemPrompt"):
             await remote.new_session(tmp_path, system_prompt="Speak French.")
     async with instructed_agent(tmp_path, system_prompt="append").connect() as remote:
-        with pytest.raises(MissingCapability, match="override"):
+        with pytest.raises(MissingCapabilityError, match="override"):
             await remote.new_session(tmp_path, system_prompt=replacing("Speak French."))
 
 
@@ -263,7 +264,7 @@ IMAGE = [{"type": "image", "data": "", "mimeType": "image/png"}]
         ("override", {"mode": "append", "content": IMAGE}, "params.systemPrompt.content[0].type"),
     ],
 )
-async def test_the_agent_refuses_instructions_that_it_cannot_follow(tmp_path, taken, given, path):
+async def test_agent_refuses_instructions_that_it_cannot_follow(tmp_path, taken, given, path):
     near, far = memory_pair()
     serving = asyncio.create_task(instructed_agent(tmp_path, system_prompt=taken).serve(far))
     async with ScriptedClient(near) as client:

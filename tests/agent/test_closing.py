@@ -1,4 +1,4 @@
-"""A session that is being closed: requests about it that come meanwhile are answered after that, and not refused."""
+"""Requests that arrive while a session is being closed wait for the close and are not refused."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.agent.connecting import make_agent
 
 
 @pytest.mark.parametrize("way", ["load", "resume", "delete", "close"])
-async def test_a_request_that_comes_while_a_session_is_closed_waits_for_that(tmp_path, way):
+async def test_request_during_a_close_waits_for_the_close(tmp_path, way):
     closing, may_close = asyncio.Event(), asyncio.Event()
 
     async def answer(turn):

@@ -1,4 +1,4 @@
-"""A conversation is summed up: clients that can are shown it, others are told in words, live and in a replay."""
+"""Clients with the capability see a compaction, and others receive a text, live and in a replay."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ def summing_agent(tmp_path):
 
 
 class Talk:
-    """A client with some capabilities that talks with the agent."""
+    """A client with some capabilities, connected to the agent."""
 
     def __init__(self, tmp_path, capabilities):
         self._near, far = memory_pair()
@@ -63,7 +63,7 @@ class Talk:
 
 
 def shown(client):
-    """Return the updates of compactions, without their ids; and those of messages, thoughts and notices."""
+    """Return the updates of compactions without their IDs, and the updates of messages, thoughts and notices."""
     found = []
     for notification in client.updates:
         match notification.update:
@@ -82,8 +82,8 @@ def shown(client):
     return found
 
 
-AUTOMATIC = "The conversation so far, 3 messages, was summed up to make room."
-ASKED = "The conversation so far, 3 messages, was summed up. The log keeps all of it."
+AUTOMATIC = "The conversation so far, 3 messages, was summarized to make room."
+ASKED = "The conversation so far, 3 messages, was summarized. The session log keeps all messages."
 GROWING = [("in_progress", ""), ("chunk", "In "), ("chunk", "short.")]
 
 
@@ -99,9 +99,7 @@ GROWING = [("in_progress", ""), ("chunk", "In "), ("chunk", "short.")]
         (PLAIN, "/compact", [("message", ASKED)], [("message", ASKED)]),
     ],
 )
-async def test_each_client_is_shown_it_in_its_own_way_live_and_in_a_replay(
-    tmp_path, capabilities, prompt, live, replayed
-):
+async def test_each_client_sees_a_compaction_live_and_in_a_replay(tmp_path, capabilities, prompt, live, replayed):
     async with Talk(tmp_path, capabilities) as client:
         session_id = await client.new_session(str(tmp_path))
         await client.prompt(session_id, prompt)
@@ -116,7 +114,7 @@ async def test_each_client_is_shown_it_in_its_own_way_live_and_in_a_replay(
             assert shown(client) == expected
 
 
-async def test_one_that_fails_says_why_and_one_that_is_cancelled_says_so(tmp_path):
+async def test_failed_and_cancelled_compactions_are_reported(tmp_path):
     async with Talk(tmp_path, SHOWS) as client:
         session_id = await client.new_session(str(tmp_path))
         with pytest.raises(Exception, match="no room"):
@@ -130,7 +128,7 @@ async def test_one_that_fails_says_why_and_one_that_is_cancelled_says_so(tmp_pat
         assert shown(client)[-1] == ("cancelled", "")
 
 
-async def test_a_tool_that_talks_about_compactions_is_replayed_as_it_is(tmp_path):
+async def test_tool_text_about_compactions_is_replayed_unchanged(tmp_path):
     words = '"update":{"sessionUpdate":"compaction_update"}'
     agent = make_agent(tmp_path)
 

@@ -1,11 +1,12 @@
-"""The end of a connection: a step of it that hangs or fails keeps nothing else open."""
+"""A step of a connection's end that hangs or fails does not keep anything else open."""
 
 import asyncio
 import logging
 
 import pytest
 
-from dragoman.agent import StdioServer, sessions
+from dragoman.agent import StdioServer
+from dragoman.agent.sessions import sessions
 from dragoman.store import FileStore
 from tests.agent.connecting import make_agent, session_with
 from tests.mcp.servers.commands import scripted
@@ -13,7 +14,7 @@ from tests.proc.processes import alive
 
 
 class WatchedStore(FileStore):
-    """A store that says when it is closed, and can be made to fail."""
+    """A store that records its close and can be made to fail."""
 
     is_closed = False
     fails = False
@@ -40,7 +41,7 @@ async def say(turn):
     await turn.say("hello")
 
 
-async def test_a_session_that_takes_too_long_leaves_no_server_and_no_store_open(tmp_path, monkeypatch, caplog):
+async def test_slow_session_does_not_keep_servers_or_the_store_open(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(sessions, "FREE_TIMEOUT_S", 0.0)
     pids, store = tmp_path / "pids", WatchedStore(tmp_path / "home")
     command, *args = scripted(pid_file=str(pids), ignore_eof=True)
@@ -55,10 +56,10 @@ async def test_a_session_that_takes_too_long_leaves_no_server_and_no_store_open(
             await session.run("x")
     assert store.is_closed
     assert [pid for pid in pids.read_text().split() if alive(int(pid))] == []
-    assert f"closing the session {session.id} was given up" in caplog.text
+    assert f"closing the session {session.id} was abandoned" in caplog.text
 
 
-async def test_a_session_that_cannot_be_closed_is_logged(tmp_path, caplog):
+async def test_session_that_cannot_be_closed_is_logged(tmp_path, caplog):
     store = WatchedStore(tmp_path / "home")
     store.fails = True
     with caplog.at_level(logging.WARNING, "dragoman.agent"):
@@ -70,7 +71,7 @@ async def test_a_session_that_cannot_be_closed_is_logged(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("when", ["turn", "idle"])
-async def test_the_usual_end_of_a_connection_logs_nothing(tmp_path, caplog, when):
+async def test_normal_end_of_a_connection_logs_nothing(tmp_path, caplog, when):
     begun = asyncio.Event()
 
     async def answer(turn):

@@ -1,11 +1,11 @@
-"""What a program declares, sessions have: modes, options, commands, servers, hooks, content."""
+"""The program's declarations apply to its sessions: modes, options, commands, servers, hooks and content."""
 
 import pytest
 
 from dragoman.agent import AgentMcpServer, BooleanOption, Mode, PermissionDefaults, SelectOption, StdioServer
-from dragoman.agent.directories import agent_home
+from dragoman.agent.sessions.directories import agent_home
 from dragoman.client import accept
-from dragoman.client.errors import Refused
+from dragoman.client.errors import RequestNotSentError
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from tests.agent.connecting import make_agent, session_with
@@ -19,21 +19,21 @@ async def show_settings(turn):
     await turn.say(f"{turn.session.mode} {turn.session.options['tone']} {turn.session.options['jokes']}")
 
 
-async def test_modes_and_options_are_set_kept_and_restored(tmp_path):
+async def test_modes_and_options_are_set_saved_and_restored(tmp_path):
     agent = make_agent(tmp_path, show_settings, modes=MODES, options=OPTIONS)
     async with session_with(agent, tmp_path) as session:
         assert (await session.run("x")).text == "ask short True"
         await session.set_mode("code")
         await session.set_config_option("tone", "long")
         assert (await session.run("x")).text == "code long True"
-        with pytest.raises((RemoteError, Refused)):
+        with pytest.raises((RemoteError, RequestNotSentError)):
             await session.set_mode("nothing")
     async with agent.connect() as remote:
         again = await remote.resume_session(session.id, tmp_path)
         assert (await again.run("x")).text == "code long True"
 
 
-async def test_a_mode_of_the_log_that_is_no_longer_declared_gives_the_default(tmp_path):
+async def test_logged_mode_that_is_no_longer_declared_becomes_the_default(tmp_path):
     async with session_with(make_agent(tmp_path, show_settings, modes=MODES, options=OPTIONS), tmp_path) as session:
         await session.set_mode("look")
         await session.run("x")
@@ -48,23 +48,23 @@ async def test_a_mode_of_the_log_that_is_no_longer_declared_gives_the_default(tm
         ({"modes": [Mode("a", "A"), Mode("a", "B")]}, "'a' is declared twice"),
         ({"options": [BooleanOption("mode", "Mode")]}, "'mode' is declared twice"),
         ({"options": [SelectOption("x", "X", [])]}, "'x' has no values"),
-        ({"takes": "image"}, r"takes=\['image'\]"),
-        ({"takes": ["images"]}, "no content 'images'; expected image or audio"),
+        ({"content_types": "image"}, r"content_types=\['image'\]"),
+        ({"content_types": ["images"]}, "unknown type 'images'; expected image or audio"),
     ],
 )
-def test_declarations_that_cannot_work_are_refused_at_once(tmp_path, declared, words):
+def test_invalid_declarations_are_refused_at_once(tmp_path, declared, words):
     with pytest.raises(ValueError, match=words):
         make_agent(tmp_path, **declared)
 
 
-@pytest.mark.parametrize("takes", ["image", ["images"]])
-def test_a_function_for_the_content_is_held_to_the_same_when_it_is_called(tmp_path, takes):
-    agent = make_agent(tmp_path, takes=lambda: takes)
+@pytest.mark.parametrize("content_types", ["image", ["images"]])
+def test_result_of_a_content_types_function_is_checked(tmp_path, content_types):
+    agent = make_agent(tmp_path, content_types=lambda: content_types)
     with pytest.raises(ValueError, match="expected"):
-        agent.program.find_takes()
+        agent.program.find_content_types()
 
 
-def test_each_name_of_an_agent_has_a_home_of_its_own(tmp_path, monkeypatch):
+def test_each_agent_name_has_its_own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
     names = ["a b", "a_b", "a%20b", "a/b", ".a", "a", "..", ".", "", "agent", "a\u0300", "\u00e0"]
     homes = [agent_home(name) for name in names]
@@ -82,7 +82,7 @@ async def write(turn):
 @pytest.mark.parametrize(
     ("mode", "asked", "status"), [("ask", 1, "completed"), ("code", 0, "completed"), ("look", 0, "failed")]
 )
-async def test_the_mode_decides_whether_an_edit_asks(tmp_path, mode, asked, status):
+async def test_mode_decides_whether_an_edit_asks(tmp_path, mode, asked, status):
     questions = []
 
     async def policy(question):
@@ -97,7 +97,7 @@ async def test_the_mode_decides_whether_an_edit_asks(tmp_path, mode, asked, stat
 
 
 @pytest.mark.parametrize(("level", "asked"), [("ask", 1), ("edits", 0), ("all", 0)])
-async def test_an_agent_without_modes_has_its_own_level(tmp_path, level, asked):
+async def test_permission_level_applies_without_modes(tmp_path, level, asked):
     questions = []
 
     async def policy(question):
@@ -110,10 +110,10 @@ async def test_an_agent_without_modes_has_its_own_level(tmp_path, level, asked):
     assert len(questions) == asked
     assert call.status == ("failed" if asked else "completed")
     if asked:
-        assert call.content[-1].content.text.startswith("not allowed: the person declined")
+        assert call.content[-1].content.text.startswith("not allowed: permission was denied")
 
 
-async def test_a_file_outside_the_session_is_neither_read_nor_written(tmp_path):
+async def test_file_outside_the_session_is_neither_read_nor_written(tmp_path):
     inside = tmp_path / "inside"
     inside.mkdir()
     (tmp_path / "secret").write_text("secret")
@@ -130,21 +130,20 @@ async def test_a_file_outside_the_session_is_neither_read_nor_written(tmp_path):
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-async def test_files_are_read_and_written_through_the_client_where_it_offers_that(tmp_path):
-    seen = []
-
+async def test_files_are_accessed_through_a_client_that_supports_it(tmp_path):
     async def answer(turn):
-        seen.append((turn.session.client.reads_files, turn.session.client.writes_files))
+        fs = turn.session.client.capabilities.fs
+        assert fs.read_text_file
+        assert fs.write_text_file
         await turn.write_text("a.txt", "through the client")
         await turn.say(await turn.read_text("a.txt"))
 
     async with session_with(make_agent(tmp_path, answer), tmp_path, files="write") as session:
         assert (await session.run("x")).text == "through the client"
-    assert seen == [(True, True)]
 
 
 @pytest.mark.parametrize("terminals", [True, False])
-async def test_a_command_runs_in_the_clients_terminal_or_ours(tmp_path, terminals):
+async def test_command_runs_in_the_clients_terminal_or_ours(tmp_path, terminals):
     async def answer(turn):
         async with turn.tool("Run", kind="execute", raw_input={"command": "echo $((6*7))"}) as call:
             if await call.allowed():
@@ -155,9 +154,9 @@ async def test_a_command_runs_in_the_clients_terminal_or_ours(tmp_path, terminal
         assert (await session.run("x")).text == "42 3"
 
 
-async def test_the_person_is_asked_with_a_form(tmp_path):
+async def test_user_is_asked_with_a_form(tmp_path):
     async def answer(turn):
-        await turn.say(str(await turn.ask("Which?", {"colour": {"type": "string"}})))
+        await turn.say(str(await turn.ask_user("Which?", {"colour": {"type": "string"}})))
 
     async def elicit(form):
         return accept({"colour": "red"})
@@ -174,7 +173,7 @@ async def call_all(turn):
         await turn.say(f"{tool.name} of {tool.server}: {outcome.text}\n")
 
 
-async def test_the_tools_of_the_clients_and_of_the_agents_servers_can_be_called(tmp_path):
+async def test_tools_of_client_and_agent_servers_can_be_called(tmp_path):
     command, *args = scripted()
     own = AgentMcpServer(StdioServer("own", command, args), permission="allow")
     given = v1.McpServerStdio(name="given", command=command, args=args, env=[])
@@ -192,7 +191,7 @@ async def test_the_tools_of_the_clients_and_of_the_agents_servers_can_be_called(
     assert questions == ["given: echo"]
 
 
-async def test_a_tool_that_was_denied_gives_an_outcome_that_a_model_can_be_told(tmp_path):
+async def test_denied_tool_call_returns_an_outcome_for_the_model(tmp_path):
     command, *args = scripted()
     given = v1.McpServerStdio(name="given", command=command, args=args, env=[])
 
@@ -202,10 +201,10 @@ async def test_a_tool_that_was_denied_gives_an_outcome_that_a_model_can_be_told(
     agent = make_agent(tmp_path, call_all)
     async with session_with(agent, tmp_path, policy=deny, mcp_servers=[given]) as session:
         result = await session.run("x")
-    assert result.text == "given__echo of given: not allowed: the person declined\n"
+    assert result.text == "given__echo of given: not allowed: permission was denied\n"
 
 
-async def test_the_prompt_of_a_server_is_a_command_whose_text_is_the_prompt(tmp_path):
+async def test_prompt_of_a_server_is_a_command(tmp_path):
     command, *args = scripted(prompts=[{"name": "greet", "arguments": [{"name": "who"}], "text": "Greet {who}!"}])
     given = v1.McpServerStdio(name="given", command=command, args=args, env=[])
 
@@ -216,7 +215,7 @@ async def test_the_prompt_of_a_server_is_a_command_whose_text_is_the_prompt(tmp_
         assert (await session.run("/given:greet Ada")).text == "given:greet: Greet Ada!"
 
 
-async def test_a_servers_question_to_the_model_is_answered_by_the_program_once_the_person_agrees(tmp_path):
+async def test_model_request_of_a_server_needs_the_users_consent(tmp_path):
     message = {"role": "user", "content": {"type": "text", "text": "What is 6*7?"}}
     command, *args = scripted(sample={"messages": [message], "maxTokens": 10})
     given = v1.McpServerStdio(name="given", command=command, args=args, env=[])
@@ -233,7 +232,7 @@ async def test_a_servers_question_to_the_model_is_answered_by_the_program_once_t
     assert {call.status for call in result.tool_calls} == {"completed"}
 
 
-async def test_hooks_hear_of_sessions_that_come_and_go(tmp_path):
+async def test_hooks_are_called_when_sessions_open_and_close(tmp_path):
     heard = []
     agent = make_agent(tmp_path, show_settings, modes=MODES, options=OPTIONS)
 
@@ -256,7 +255,7 @@ async def test_hooks_hear_of_sessions_that_come_and_go(tmp_path):
     assert heard == [(origin, place) for origin in expected]
 
 
-async def test_a_hook_that_raises_refuses_the_session(tmp_path):
+async def test_hook_that_raises_refuses_the_session(tmp_path):
     agent = make_agent(tmp_path, show_settings)
 
     @agent.on_session
@@ -268,10 +267,10 @@ async def test_a_hook_that_raises_refuses_the_session(tmp_path):
             pass
 
 
-async def test_content_that_the_agent_does_not_take_is_refused_before_a_turn(tmp_path):
+async def test_unsupported_content_is_refused_before_a_turn(tmp_path):
     async with make_agent(tmp_path, show_settings).connect() as remote:
         assert not remote.capabilities.prompt_capabilities.image
-    async with make_agent(tmp_path, show_settings, takes=["image"]).connect() as remote:
+    async with make_agent(tmp_path, show_settings, content_types=["image"]).connect() as remote:
         assert remote.capabilities.prompt_capabilities.image
 
 
@@ -308,7 +307,7 @@ async def test_usage_title_and_plan_reach_the_client(tmp_path):
     assert info.title == "A title"
 
 
-async def test_a_server_that_the_program_declares_is_called_the_agents_own(tmp_path):
+async def test_server_of_the_program_is_listed_as_the_agents(tmp_path):
     command, *args = scripted()
     own = AgentMcpServer(StdioServer("own", command, tuple(args)), permission="deny")
 
@@ -318,15 +317,13 @@ async def test_a_server_that_the_program_declares_is_called_the_agents_own(tmp_p
 
     async with session_with(make_agent(tmp_path, answer, mcp_servers=[own]), tmp_path) as session:
         said = [(await session.run(words)).text for words in ("x", "/mcp", "/mcp remove own")]
-    assert said[0] == "not allowed: the agent's settings do not allow it; do not try it again"
+    assert said[0] == "not allowed: the agent's settings do not allow it; do not try again"
     assert "| own | agent | ready |" in said[1]
-    assert said[2].endswith(
-        "own is the agent's own; its program declares it, so only a change of the program removes it"
-    )
+    assert said[2].endswith("own belongs to the agent; its program declares it, so change the program to remove it")
     assert not any("agent file" in each or "dragoman mcp" in each for each in said)
 
 
-async def test_an_extension_request_is_answered_and_told_of_among_the_capabilities(tmp_path):
+async def test_extension_request_is_answered_and_announced(tmp_path):
     agent = make_agent(tmp_path, show_settings)
     agent.declare_meta("example/count", {"method": "_example/count"})
 
@@ -339,7 +336,7 @@ async def test_an_extension_request_is_answered_and_told_of_among_the_capabiliti
         assert await remote.call_extension("_example/count", {"words": ["a", "b"]}) == {"count": 2}
         with pytest.raises(RemoteError, match="Method not found"):
             await remote.call_extension("_example/other", {})
-        with pytest.raises(Refused, match="begin with"):
+        with pytest.raises(RequestNotSentError, match="begin with"):
             await remote.call_extension("example/count", {})
     with pytest.raises(ValueError, match="begins with `_`"):
         agent.on_extension("example/count")

@@ -1,8 +1,8 @@
-"""The login of an agent: its methods, its state, and one method at least for every client."""
+"""The login of an agent: its methods, its state, and at least one method for every client."""
 
 import pytest
 
-from dragoman.client import NotOffered
+from dragoman.client.errors import NotOfferedError
 from dragoman.errors import ErrorCode, RemoteError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE
@@ -10,7 +10,7 @@ from tests.agent.connecting import make_agent
 
 
 class Login:
-    """A login without a state to tell."""
+    """A login that does not report its state."""
 
     can_log_out = True
 
@@ -31,13 +31,13 @@ class Login:
 
 
 class ReportingLogin(Login):
-    """One that tells its state."""
+    """A login that reports its state."""
 
     def status(self):
         return v1.AuthStatusResponse(state="authenticated" if self.is_done else "unauthenticated")
 
 
-async def test_an_agent_without_a_login_offers_a_method_that_succeeds_and_is_not_required(tmp_path):
+async def test_agent_without_a_login_offers_a_method_that_succeeds(tmp_path):
     async with make_agent(tmp_path).connect() as remote:
         [method] = remote.auth_methods
         assert isinstance(method, v1.AuthMethodAgent)
@@ -45,12 +45,12 @@ async def test_an_agent_without_a_login_offers_a_method_that_succeeds_and_is_not
         await remote.authenticate(method.id)
         assert (await remote.auth_status()).state == "not_required"
         assert remote.auth == v1.AuthStatusResponse(state="not_required")
-        with pytest.raises(NotOffered):
+        with pytest.raises(NotOfferedError):
             await remote.authenticate("other")
         assert remote.capabilities.auth.logout is None
 
 
-async def test_the_client_keeps_the_state_that_the_agent_last_told(tmp_path):
+async def test_client_keeps_the_last_login_state(tmp_path):
     async with make_agent(tmp_path, auth=ReportingLogin()).connect() as remote:
         assert (await remote.auth_status()).state == "unauthenticated"
         await remote.authenticate("badge")
@@ -59,12 +59,12 @@ async def test_the_client_keeps_the_state_that_the_agent_last_told(tmp_path):
         assert remote.auth.state == "unauthenticated"
 
 
-async def test_the_state_of_a_login_that_does_not_tell_it_is_unknown(tmp_path):
+async def test_login_without_a_status_is_unknown(tmp_path):
     async with make_agent(tmp_path, auth=Login()).connect() as remote:
         assert (await remote.auth_status()).state == "unknown"
 
 
-async def test_a_method_that_was_not_offered_is_refused_in_words(tmp_path):
+async def test_method_that_was_not_offered_is_refused(tmp_path):
     async with make_agent(tmp_path).connect() as remote:
         with pytest.raises(RemoteError, match="needs no login") as refusal:
             await remote.link.call(

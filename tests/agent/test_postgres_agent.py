@@ -1,4 +1,4 @@
-"""Agents with their sessions in PostgreSQL: killed in a turn, and the session gone on with by another process."""
+"""Agents with sessions in PostgreSQL: one is killed in a turn, and another process continues its session."""
 
 import asyncio
 import json
@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 from dragoman.client import connect
-from dragoman.client.events import Text
-from dragoman.client.policy import Decision
+from dragoman.client.events import TextChunk
+from dragoman.client.permission.policy import Decision
 from dragoman.errors import RemoteError
-from tests.commands import DRAGOMAN, dragoman
+from tests.commands import DRAGOMAN, start_dragoman
 
 TALKS_ON = """
 - - text: "word "
@@ -22,7 +22,7 @@ TALKS_ON = """
 
 @pytest.fixture
 def agent(address, tmp_path, monkeypatch):
-    """The command of an agent that follows a script, and whose lease is short."""
+    """Return a function that builds the command of a scripted agent with a short lease."""
 
     def command(script):
         path = tmp_path / "script.yaml"
@@ -34,7 +34,7 @@ def agent(address, tmp_path, monkeypatch):
 
 
 class RawClient:
-    """A client that sees each line, and can kill its agent."""
+    """A client that sees each line and can kill its agent."""
 
     def __init__(self, command):
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -54,7 +54,7 @@ class RawClient:
         return json.loads(self._process.stdout.readline())
 
     def kill(self):
-        """Kill the agent, and give the messages that it had sent."""
+        """Kill the agent and return the messages that it has sent."""
         self._process.kill()
         rest = self._process.stdout.read()
         self._process.wait()
@@ -68,7 +68,7 @@ def words(messages):
     return "".join(update["content"]["text"] for update in updates if update["sessionUpdate"] == "agent_message_chunk")
 
 
-async def test_what_was_seen_of_a_killed_agent_is_there_in_another_process(agent, tmp_path):
+async def test_updates_sent_before_a_kill_are_in_another_process(agent, tmp_path):
     client = RawClient(agent(TALKS_ON))
     client.call(0, "initialize", {"protocolVersion": 1, "clientCapabilities": {}})
     session_id = client.call(1, "session/new", {"cwd": str(tmp_path), "mcpServers": []})["sessionId"]
@@ -78,7 +78,7 @@ async def test_what_was_seen_of_a_killed_agent_is_there_in_another_process(agent
         seen.append(client.receive())
     seen += client.kill()
     async with connect(agent("- - text: and on")) as other:
-        async with asyncio.timeout(30):  # of which the lease takes 1.5 s
+        async with asyncio.timeout(30):  # the lease takes 1.5 s of this
             while True:
                 try:
                     session = await other.load_session(session_id, tmp_path)
@@ -87,12 +87,12 @@ async def test_what_was_seen_of_a_killed_agent_is_there_in_another_process(agent
                     await asyncio.sleep(0.1)
                 else:
                     break
-        history = "".join(event.text for event in session.history if isinstance(event, Text))
+        history = "".join(event.text for event in session.history if isinstance(event, TextChunk))
         assert history.startswith(words(seen))
         assert await session.ask("go on") == "and on"
 
 
-async def test_an_approval_for_good_holds_on_another_machine_with_the_same_database(agent, tmp_path, home, monkeypatch):
+async def test_permanent_decision_applies_on_another_machine(agent, tmp_path, home, monkeypatch):
     command = agent("- - tool: {name: run_command, arguments: {command: 'echo hi > made.txt'}}\n- - text: done")
     asked = []
 
@@ -110,26 +110,27 @@ async def test_an_approval_for_good_holds_on_another_machine_with_the_same_datab
     assert not (tmp_path / "made.txt").exists()
 
 
-def test_a_database_that_is_none_is_told_at_the_start():
-    done = dragoman("agent", "--store", "mysql://somewhere")
+def test_missing_database_is_reported_at_the_start():
+    done = start_dragoman("agent", "--store", "mysql://somewhere")
     assert done.returncode == 2
     assert "expected one such as postgresql://USER@HOST/DATABASE" in done.stderr
 
 
+@pytest.mark.extended
 def test_sessions_move_into_a_database_and_back(postgres, tmp_path):
     address = postgres.new_database()
     one, two = ({**os.environ, "DRAGOMAN_HOME": str(tmp_path / name)} for name in ("one", "two"))
     for home in (one, two):
         os.mkdir(home["DRAGOMAN_HOME"], 0o700)
-    assert dragoman("run", "hello", env=one).returncode == 0
-    listed = dragoman("sessions", env=one).stdout
-    assert "dragoman store init" in dragoman("store", "move", "--store", address, env=one).stderr
+    assert start_dragoman("run", "hello", env=one).returncode == 0
+    listed = start_dragoman("sessions", env=one).stdout
+    assert "dragoman store init" in start_dragoman("store", "move", "--store", address, env=one).stderr
     for action in ("init", "move", "move"):
-        done = dragoman("store", action, "--store", address, env=one)
+        done = start_dragoman("store", action, "--store", address, env=one)
         assert done.returncode == 0, done.stderr
-    assert "0 sessions moved, 1 was there already" in done.stdout
-    assert dragoman("sessions", env={**two, "DRAGOMAN_STORE": address}).stdout == listed
-    assert dragoman("store", "move", "--to", "files", "--store", address, env=two).returncode == 0
-    assert dragoman("sessions", env=two).stdout == listed
-    status = json.loads(dragoman("store", "status", "--store", address, "--format", "json").stdout)
+    assert "0 sessions moved, 1 was already there" in done.stdout
+    assert start_dragoman("sessions", env={**two, "DRAGOMAN_STORE": address}).stdout == listed
+    assert start_dragoman("store", "move", "--to", "files", "--store", address, env=two).returncode == 0
+    assert start_dragoman("sessions", env=two).stdout == listed
+    status = json.loads(start_dragoman("store", "status", "--store", address, "--format", "json").stdout)
     assert [(scope["scope"], scope["prompted"]) for scope in status["scopes"]] == [("log", 1)]

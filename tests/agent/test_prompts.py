@@ -1,4 +1,4 @@
-"""A program's function answers prompts; whatever it does, the prompt is answered once."""
+"""A program's function answers prompts, and each prompt is answered exactly once."""
 
 import asyncio
 import functools
@@ -7,15 +7,16 @@ import time
 
 import pytest
 
-from dragoman.agent import Agent, turn_runner
-from dragoman.agent.turn import TurnOver
+from dragoman.agent import Agent
+from dragoman.agent.turns import turn_runner
+from dragoman.agent.turns.turn import TurnEndedError
 from dragoman.errors import ErrorCode, RemoteError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_PROMPT
 from tests.agent.connecting import make_agent, session_with
 
 
-async def test_a_coroutine_function_answers(tmp_path):
+async def test_coroutine_function_answers(tmp_path):
     async def answer(turn):
         await turn.say(f"You said {turn.text}")
 
@@ -24,7 +25,7 @@ async def test_a_coroutine_function_answers(tmp_path):
     assert (result.text, result.stop_reason) == ("You said hello", "end_turn")
 
 
-async def test_an_async_generator_function_answers_with_what_it_yields(tmp_path):
+async def test_async_generator_answers_with_its_values(tmp_path):
     async def answer(turn):
         for word in turn.text.split():
             yield f"{word}!"
@@ -33,7 +34,7 @@ async def test_an_async_generator_function_answers_with_what_it_yields(tmp_path)
         assert (await session.run("a b")).text == "a!b!"
 
 
-async def test_a_partial_and_a_method_answer(tmp_path):
+async def test_partial_and_method_answer(tmp_path):
     class Answers:
         async def answer(self, word, turn):
             await turn.say(word)
@@ -44,7 +45,7 @@ async def test_a_partial_and_a_method_answer(tmp_path):
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "refusal", "max_turn_requests", "end_turn"])
-async def test_the_function_may_return_a_stop_reason(tmp_path, reason):
+async def test_function_may_return_a_stop_reason(tmp_path, reason):
     async def answer(turn):
         return reason
 
@@ -52,7 +53,7 @@ async def test_the_function_may_return_a_stop_reason(tmp_path, reason):
         assert (await session.run("x")).stop_reason == reason
 
 
-def test_a_function_that_is_not_async_is_refused_when_it_is_registered():
+def test_function_that_is_not_async_is_refused_at_registration():
     with pytest.raises(TypeError, match="on_prompt: answer is not async"):
 
         @Agent("test").on_prompt
@@ -61,8 +62,8 @@ def test_a_function_that_is_not_async_is_refused_when_it_is_registered():
 
 
 @pytest.mark.parametrize("name", ["", "/count", "two words", "why?", "a/b"])
-def test_a_command_needs_a_name_that_a_prompt_can_call(name):
-    with pytest.raises(ValueError, match="is no name of a command"):
+def test_command_name_must_be_callable_from_a_prompt(name):
+    with pytest.raises(ValueError, match="is not a valid command name"):
         Agent("test").command(name, "does something")
 
 
@@ -106,17 +107,17 @@ async def refusing(turn):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (failing, "test failed: ValueError: the disk is round; its log on stderr has the details"),
+        (failing, "test failed: ValueError: the disk is round; see its log on stderr"),
         (nonsense, "nonsense returned 42; expected None or one of end_turn"),
         (leaving, r"leaving called sys.exit\(3\)"),
-        (stopping_itself, "stopped itself with CancelledError"),
-        (yielding_numbers, "a piece of an answer is text or a content block, not int"),
-        (mistaking_the_kind, "'write' is no kind of a tool call; expected one of read, edit"),
-        (mistaking_the_status, "'done' is no status of a step; expected one of pending"),
+        (stopping_itself, "raised CancelledError"),
+        (yielding_numbers, "an answer consists of text and content blocks, not int"),
+        (mistaking_the_kind, "'write' is not a tool call kind; expected one of read, edit"),
+        (mistaking_the_status, "'done' is not a step status; expected one of pending"),
         (refusing, "not on a Sunday"),
     ],
 )
-async def test_a_function_that_fails_gives_one_error_in_words_and_the_session_goes_on(tmp_path, function, words):
+async def test_failing_function_is_one_error_and_the_session_continues(tmp_path, function, words):
     agent = make_agent(tmp_path, function)
 
     @agent.command("fine", "Says that it is fine")
@@ -132,7 +133,7 @@ async def test_a_function_that_fails_gives_one_error_in_words_and_the_session_go
         assert (await session.run("/fine")).text == "fine"
 
 
-async def test_the_traceback_of_a_failure_is_in_the_log_alone(tmp_path, caplog):
+async def test_traceback_of_a_failure_is_only_in_the_log(tmp_path, caplog):
     async with session_with(make_agent(tmp_path, failing), tmp_path) as session:
         result = await session.run("x")
     assert result.text == "so far"
@@ -140,24 +141,24 @@ async def test_the_traceback_of_a_failure_is_in_the_log_alone(tmp_path, caplog):
     assert record.exc_info[0] is ValueError
 
 
-async def test_a_function_that_says_nothing_ends_its_turn(tmp_path):
+async def test_function_without_an_answer_ends_its_turn(tmp_path):
     async with session_with(make_agent(tmp_path, speechless), tmp_path) as session:
         result = await session.run("x")
     assert (result.text, result.stop_reason) == ("", "end_turn")
 
 
-async def test_an_agent_without_a_function_says_what_is_missing(tmp_path):
+async def test_agent_without_a_function_explains_what_is_missing(tmp_path):
     async with session_with(make_agent(tmp_path), tmp_path) as session:
         with pytest.raises(RemoteError, match=r"decorate one with @agent\.on_prompt"):
             (await session.run("x")).raise_for_error()
 
 
-async def test_a_function_that_blocks_the_loop_is_warned_of(tmp_path, caplog, monkeypatch):
+async def test_function_that_blocks_the_loop_causes_a_warning(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(turn_runner, "BLOCKED_S", 0.01)
 
     async def answer(turn):
         await asyncio.sleep(0.02)
-        time.sleep(0.1)  # the mistake itself
+        time.sleep(0.1)  # this blocks the loop
 
     with caplog.at_level(logging.WARNING, "dragoman.agent"):
         async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
@@ -165,7 +166,7 @@ async def test_a_function_that_blocks_the_loop_is_warned_of(tmp_path, caplog, mo
     assert "the event loop was blocked" in caplog.text
 
 
-async def test_what_is_said_after_the_function_returned_reaches_nobody(tmp_path):
+async def test_text_sent_after_the_function_returned_is_refused(tmp_path):
     late = asyncio.Event()
     met = []
 
@@ -173,7 +174,7 @@ async def test_what_is_said_after_the_function_returned_reaches_nobody(tmp_path)
         await late.wait()
         try:
             await turn.say("too late")
-        except TurnOver as error:
+        except TurnEndedError as error:
             met.append(error)
 
     tasks = []
@@ -190,7 +191,7 @@ async def test_what_is_said_after_the_function_returned_reaches_nobody(tmp_path)
         assert not session.events_between_turns
 
 
-async def test_a_tool_call_of_a_turn_that_is_over_is_neither_announced_nor_asked_about(tmp_path):
+async def test_tool_call_after_the_turn_is_neither_announced_nor_asked_about(tmp_path):
     late = asyncio.Event()
     met, tasks, questions = [], [], []
 
@@ -199,7 +200,7 @@ async def test_a_tool_call_of_a_turn_that_is_over_is_neither_announced_nor_asked
         for action in (prepared.announce, announced.allowed, lambda: announced.choose([])):
             try:
                 await action()
-            except TurnOver as error:
+            except TurnEndedError as error:
                 met.append(error)
 
     async def answer(turn):
@@ -220,7 +221,7 @@ async def test_a_tool_call_of_a_turn_that_is_over_is_neither_announced_nor_asked
 
 
 @pytest.mark.parametrize("fault", ["title", "shown", "progress", "output"])
-async def test_a_call_with_content_that_has_no_json_form_is_ended_if_it_was_announced(tmp_path, fault):
+async def test_announced_call_with_unencodable_content_is_ended(tmp_path, fault):
     async def answer(turn):
         given = {"x": object()} if fault == "title" else None
         async with turn.tool("Count", raw_input=given) as call:
@@ -240,7 +241,7 @@ async def test_a_call_with_content_that_has_no_json_form_is_ended_if_it_was_anno
     assert shown == ([] if fault == "title" else [("failed", "good")])
 
 
-async def test_half_a_surrogate_pair_is_replaced_wherever_it_is_said_shown_or_asked(tmp_path):
+async def test_lone_surrogate_is_replaced_in_all_updates_and_requests(tmp_path):
     asked = []
 
     async def policy(question):
@@ -264,11 +265,11 @@ async def test_half_a_surrogate_pair_is_replaced_wherever_it_is_said_shown_or_as
     assert len(asked) == 1
 
 
-async def test_two_sessions_answer_at_once(tmp_path):
+async def test_two_sessions_answer_concurrently(tmp_path):
     both = asyncio.Barrier(2)
 
     async def answer(turn):
-        await both.wait()  # ends only if the other session is in its turn as well
+        await both.wait()  # ends only if both sessions run a turn
         turn.session.state["words"] = turn.text
         await turn.say(turn.text)
 
@@ -278,7 +279,7 @@ async def test_two_sessions_answer_at_once(tmp_path):
     assert [result.text for result in results] == ["one", "two"]
 
 
-async def test_a_second_prompt_to_a_busy_session_is_refused(tmp_path):
+async def test_second_prompt_to_a_busy_session_is_refused(tmp_path):
     begun, end = asyncio.Event(), asyncio.Event()
 
     async def answer(turn):

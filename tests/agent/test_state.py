@@ -1,5 +1,6 @@
-"""What a program keeps in a session is there again after load, resume and fork, and after a kill."""
+"""A program's data in a session is restored after load, resume, fork and a kill."""
 
+import asyncio
 import datetime as dt
 import json
 import os
@@ -10,9 +11,13 @@ import sys
 
 import pytest
 
-from dragoman.agent.session_memory import MAX_STATE_BYTES
+from dragoman.agent.sessions.session_memory import MAX_STATE_BYTES
 from dragoman.errors import RemoteError
+from dragoman.protocol import v1
+from dragoman.protocol.methods import SESSION_FORK, SESSION_RESUME
 from dragoman.store import FileStore
+from dragoman.testing import ScriptedClient
+from dragoman.wire import memory_pair
 from tests.agent.connecting import make_agent, session_with
 
 
@@ -30,7 +35,7 @@ async def counting(turn):
 
 
 @pytest.mark.parametrize("way", ["load_session", "resume_session", "fork"])
-async def test_the_state_comes_back(tmp_path, way):
+async def test_state_is_restored(tmp_path, way):
     agent = make_agent(tmp_path, counting)
     async with session_with(agent, tmp_path) as session:
         await session.run("one")
@@ -40,7 +45,7 @@ async def test_the_state_comes_back(tmp_path, way):
         assert (await again.run("three")).text == "3"
 
 
-async def test_the_state_of_a_fork_is_its_own(tmp_path):
+async def test_state_of_a_fork_is_independent(tmp_path):
     async with session_with(make_agent(tmp_path, counting), tmp_path) as session:
         await session.run("one")
         fork = await session.fork()
@@ -48,7 +53,30 @@ async def test_the_state_of_a_fork_is_its_own(tmp_path):
         assert (await session.run("two")).text == "2"
 
 
-async def test_the_history_is_what_was_said_before_this_turn(tmp_path):
+async def test_tool_text_about_user_messages_is_not_a_fork_point(tmp_path):
+    async def look(turn):
+        message = {"sessionUpdate": "user_message_chunk", "content": [{"text": "two"}]}
+        async with turn.tool("Look", kind="read", raw_input={"update": message}):
+            await turn.say("seen")
+
+    agent = make_agent(tmp_path, look)
+    async with session_with(agent, tmp_path) as session:
+        await session.run("one")
+        await session.run("two")
+    near, far = memory_pair()
+    serving = asyncio.create_task(agent.serve(far))
+    async with ScriptedClient(near) as client:
+        await client.initialize()
+        resume = v1.ResumeSessionRequest(session_id=session.id, cwd=str(tmp_path))
+        await client.connection.call(SESSION_RESUME, resume)
+        meta = {"dragoman/fork": {"before": {"text": "two", "occurrence": 1}}}
+        fork = v1.ForkSessionRequest(session_id=session.id, cwd=str(tmp_path), meta=meta)
+        answer = await client.connection.call(SESSION_FORK, fork)
+    await serving
+    assert answer.meta["dragoman/fork"] == {"turns": 1}
+
+
+async def test_history_has_the_messages_before_this_turn(tmp_path):
     agent = make_agent(tmp_path, counting)
     async with session_with(agent, tmp_path) as session:
         await session.run("use a tool")
@@ -60,16 +88,16 @@ async def test_the_history_is_what_was_said_before_this_turn(tmp_path):
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ({"seen": [{1, 2}]}, r"session.state['bad']['seen'][0] is set; JSON has str, int"),
+        ({"seen": [{1, 2}]}, r"session.state['bad']['seen'][0] is set; JSON supports str, int"),
         (dt.date(2026, 1, 1), "session.state['bad'] is date;"),
         (b"x", "session.state['bad'] is bytes;"),
-        ({1: 2}, "session.state['bad'] has the key 1; keys of JSON are str"),
-        (float("nan"), "session.state['bad'] is nan, which JSON does not have"),
+        ({1: 2}, "session.state['bad'] has the key 1; JSON keys must be str"),
+        (float("nan"), "session.state['bad'] is nan, which JSON cannot represent"),
         (object(), "session.state['bad'] is object;"),
         ("x" * MAX_STATE_BYTES, "the limit is"),
     ],
 )
-async def test_a_state_that_cannot_be_saved_is_an_error_and_undone(tmp_path, value, problem):
+async def test_state_that_cannot_be_saved_is_an_error_and_undone(tmp_path, value, problem):
     async def answer(turn):
         if turn.text == "break":
             turn.session.state["bad"] = value
@@ -83,7 +111,7 @@ async def test_a_state_that_cannot_be_saved_is_an_error_and_undone(tmp_path, val
         assert (await session.run("fine")).text == '["good"]'
 
 
-async def test_a_store_of_the_program_is_used_and_left_open(tmp_path):
+async def test_store_of_the_program_is_used_and_left_open(tmp_path):
     store = FileStore(tmp_path / "elsewhere")
     agent = make_agent(tmp_path, counting, store=store)
     async with session_with(agent, tmp_path) as session:
@@ -94,7 +122,7 @@ async def test_a_store_of_the_program_is_used_and_left_open(tmp_path):
     assert not (tmp_path / "home" / "projects").exists()
 
 
-async def test_records_of_the_program_come_back_in_order(tmp_path):
+async def test_records_of_the_program_are_restored_in_order(tmp_path):
     async def answer(turn):
         turn.session.record({"said": turn.text})
 
@@ -102,7 +130,7 @@ async def test_records_of_the_program_come_back_in_order(tmp_path):
     seen = []
 
     @agent.on_record
-    def take(session, data):
+    def restore(session, data):
         seen.append(json.loads(data)["said"])
 
     async with session_with(agent, tmp_path) as session:
@@ -135,7 +163,7 @@ agent.run()
 
 
 class Process:
-    """The program in a process of its own, driven line by line."""
+    """The program in a separate process, driven line by line."""
 
     def __init__(self, folder):
         program = folder / "program.py"
@@ -154,7 +182,7 @@ class Process:
         self.process.stdin.flush()
 
     def call(self, method, **params):
-        """Return the answer, and the updates before it."""
+        """Return the response and the updates before it."""
         self.send(method, **params)
         updates = []
         for line in self.process.stdout:
@@ -170,7 +198,7 @@ class Process:
         return self.process.wait(20)
 
 
-def test_nothing_seen_is_lost_by_a_kill_while_it_streams_and_the_state_is_that_of_the_last_finished_turn(tmp_path):
+def test_kill_loses_no_sent_update_and_keeps_the_last_finished_state(tmp_path):
     first = Process(tmp_path)
     session_id = first.call("session/new", cwd=str(tmp_path), mcpServers=[])[0]["sessionId"]
     place = {"sessionId": session_id}
@@ -188,7 +216,7 @@ def test_nothing_seen_is_lost_by_a_kill_while_it_streams_and_the_state_is_that_o
     whole = [line for line in seen if line.endswith(b"\n") and b"available_commands" not in line]
     assert said[: len(whole)] == whole
     ended = [json.loads(line)["params"]["update"] for line in said if b'"status":"failed"' in line]
-    assert len(ended) == 1  # the call that was open
+    assert len(ended) == 1  # the open call
     _, answer = second.call("session/prompt", **place, prompt=[{"type": "text", "text": "two"}])
     assert [json.loads(line)["params"]["update"]["content"]["text"] for line in answer if b"agent_message" in line] == [
         "2"

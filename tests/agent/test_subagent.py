@@ -1,4 +1,4 @@
-"""A part of the work is shown as a session of its own, or as a tool call to clients that take no subagents."""
+"""A subagent is shown as a separate session, or as a tool call to clients without subagents."""
 
 import asyncio
 import sys
@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.agent import Turn
 from dragoman.client import connect
-from dragoman.client.events import MessagePassed, SubagentChanged, SubagentEvent, Text
-from dragoman.errors import ProcessDied
+from dragoman.client.events import SessionMessageChanged, SubagentChanged, SubagentEvent, TextChunk
+from dragoman.errors import ProcessDiedError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_LOAD
 from dragoman.testing import ScriptedClient
@@ -22,7 +22,7 @@ def leading_agent(tmp_path):
     @agent.on_prompt
     async def answer(turn: Turn) -> None:
         async with turn.subagent("Reader", description="Reads notes") as reader:
-            await reader.tell("Read it.")
+            await reader.instruct("Read it.")
             await reader.say("I look.")
             if turn.text == "wait":
                 await asyncio.Event().wait()
@@ -34,11 +34,11 @@ def leading_agent(tmp_path):
     return agent
 
 
-async def test_a_client_sees_the_session_of_a_subagent_and_the_messages_between(tmp_path):
+async def test_client_sees_the_session_and_messages_of_a_subagent(tmp_path):
     async with leading_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         events = [event async for event in session.prompt("go")]
-        kinds = (SubagentChanged, SubagentEvent, MessagePassed, Text)
+        kinds = (SubagentChanged, SubagentEvent, SessionMessageChanged, TextChunk)
         shown = [event for event in events if isinstance(event, kinds)]
         began, told, told_child, said, reported, reported_child, ended, answer = shown
         child = began.subagent.session_id
@@ -64,7 +64,7 @@ async def test_a_client_sees_the_session_of_a_subagent_and_the_messages_between(
 @pytest.mark.parametrize(
     ("prompt", "status", "shown"), [("go", "completed", "Three lines."), ("fail", "failed", "no such note")]
 )
-async def test_a_client_without_subagents_sees_a_tool_call_live_and_in_a_replay(tmp_path, prompt, status, shown):
+async def test_client_without_subagents_sees_a_tool_call(tmp_path, prompt, status, shown):
     async with Talking(tmp_path) as client:
         session_id = await client.new_session(str(tmp_path))
         await asyncio.gather(client.prompt(session_id, prompt), return_exceptions=True)
@@ -86,18 +86,18 @@ async def test_a_client_without_subagents_sees_a_tool_call_live_and_in_a_replay(
         assert subagent.state.stop_reason == ("end_turn" if prompt == "go" else "error")
 
 
-async def test_a_cancelled_turn_ends_its_subagent(tmp_path):
+async def test_cancelled_turn_ends_its_subagent(tmp_path):
     async with leading_agent(tmp_path).connect() as remote:
         session = await remote.new_session(tmp_path)
         async for event in session.prompt("wait"):
-            if isinstance(event, SubagentEvent) and isinstance(event.event, Text):
+            if isinstance(event, SubagentEvent) and isinstance(event.event, TextChunk):
                 session.cancel()
         [subagent] = session.entities.subagents.values()
         assert subagent.state.stop_reason == "cancelled"
 
 
 class Talking:
-    """A client without subagents that talks with the agent."""
+    """A client without subagents, connected to the agent."""
 
     def __init__(self, tmp_path):
         near, far = memory_pair()
@@ -136,12 +136,12 @@ agent.run()
 """
 
 
-async def test_a_subagent_whose_process_died_is_not_running_after_a_load(tmp_path):
+async def test_subagent_of_a_dead_process_is_not_running_after_a_load(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, str(tmp_path / "program.py"), str(tmp_path / "home")]
     async with connect(command) as agent:
         session = await agent.new_session(tmp_path)
-        with pytest.raises(ProcessDied):
+        with pytest.raises(ProcessDiedError):
             await session.ask("die")
     async with connect(command) as agent:
         loaded = await agent.load_session(session.id, tmp_path)

@@ -1,4 +1,4 @@
-"""The updates of a session reach its client in their order, and notices of a failed log reach it at all."""
+"""Updates of a session reach its client in order, and notices reach it even after the log has failed."""
 
 import asyncio
 import errno
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from dragoman.agent.update_sender import UpdateSender
+from dragoman.agent.connection.update_sender import UpdateSender
 from dragoman.errors import RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
@@ -20,7 +20,36 @@ from tests.agent.connecting import make_agent
 ID = "00000000-0000-4000-8000-000000000001"
 
 
-async def test_a_question_does_not_overtake_the_updates_that_a_replay_holds_back(tmp_path):
+QUESTION = v1.RequestPermissionRequest(
+    session_id=ID,
+    tool_call=v1.ToolCallUpdate(tool_call_id="c"),
+    options=[v1.PermissionOption(option_id="yes", name="Yes", kind="allow_once")],
+)
+
+
+async def test_nothing_overtakes_an_update_during_its_commit(tmp_path, another_postgres_store):
+    near, far = memory_pair()
+    seen_before = []
+
+    def decide(_):
+        seen_before.extend(notification.update for notification in client.updates)
+        return "allow"
+
+    async with ScriptedClient(near, decide=decide) as client, Connection(far, Routes("agent")) as connection:
+        log = await another_postgres_store().create(Header(ID, str(tmp_path), [], "2026-11-17T00:00:00.000Z"), None)
+        sender = UpdateSender(connection, ID)
+        sender.use_log(log)
+        sender.put(v1.ToolCall(tool_call_id="c", title="Write"))
+        sender.flush()
+        written = log.flush()
+        while not written.done():  # ready to run when the commit completes
+            await asyncio.sleep(0)
+        sender.send_unlogged(v1.CurrentModeUpdate(current_mode_id="ask"))
+        await sender.call(SESSION_REQUEST_PERMISSION, QUESTION)
+    assert [type(update) for update in seen_before] == [v1.ToolCall, v1.CurrentModeUpdate]
+
+
+async def test_permission_request_does_not_overtake_held_updates(tmp_path):
     near, far = memory_pair()
     seen_before = []
 
@@ -31,16 +60,11 @@ async def test_a_question_does_not_overtake_the_updates_that_a_replay_holds_back
     async with ScriptedClient(near, decide=decide) as client, Connection(far, Routes("agent")) as connection:
         store = FileStore(tmp_path / "home")
         sender = UpdateSender(connection, ID)
-        sender.use(await store.create(Header(ID, str(tmp_path), [], "2026-11-17T00:00:00.000Z"), None))
+        sender.use_log(await store.create(Header(ID, str(tmp_path), [], "2026-11-17T00:00:00.000Z"), None))
         sender.hold()
         sender.put(v1.ToolCall(tool_call_id="c", title="Write"))
-        question = v1.RequestPermissionRequest(
-            session_id=ID,
-            tool_call=v1.ToolCallUpdate(tool_call_id="c"),
-            options=[v1.PermissionOption(option_id="yes", name="Yes", kind="allow_once")],
-        )
-        asking = asyncio.create_task(sender.call(SESSION_REQUEST_PERMISSION, question))
-        with pytest.raises(RemoteError):  # a round trip: a question that was sent is there by now
+        asking = asyncio.create_task(sender.call(SESSION_REQUEST_PERMISSION, QUESTION))
+        with pytest.raises(RemoteError):  # a round trip, after which a sent request would have arrived
             await connection.call(FS_READ_TEXT_FILE, v1.ReadTextFileRequest(session_id=ID, path="/a"))
         assert client.permissions == []
         sender.release()
@@ -50,13 +74,13 @@ async def test_a_question_does_not_overtake_the_updates_that_a_replay_holds_back
 
 
 class UnmendableDisk(Disk):
-    """Cannot cut off the torn end of a log."""
+    """A disk that cannot cut off the torn end of a log."""
 
     def truncate(self, fd, size):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-async def test_a_log_that_cannot_be_mended_is_shown_with_a_notice_that_it_can_only_be_read(tmp_path):
+async def test_unrepairable_log_is_shown_as_read_only(tmp_path):
     async def answer(turn):
         await turn.say("hello")
 
@@ -76,4 +100,4 @@ async def test_a_log_that_cannot_be_mended_is_shown_with_a_notice_that_it_can_on
             request = v1.LoadSessionRequest(session_id=session_id, cwd=str(tmp_path), mcp_servers=[])
             await client.connection.call(SESSION_LOAD, request)
             assert client.text() == "hello"
-            assert any("can only be read" in notice for notice in client.notices())
+            assert any("is read-only" in notice for notice in client.notices())

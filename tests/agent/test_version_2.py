@@ -1,4 +1,4 @@
-"""An agent of the kit is driven by a client of version 2: states, ids that last, one tool call cancelled, closing."""
+"""A client of version 2 drives an agent of the kit: states, lasting IDs, cancelling one tool call, closing."""
 
 import asyncio
 import base64
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.agent import CallCancelled, ToolOutcome
-from dragoman.agent.prepared_call import Action, PreparedCall
+from dragoman.agent import CallCancelledError, ToolOutcome
+from dragoman.agent.turns.prepared_call import Action, PreparedCall
 from dragoman.wire import Peer, memory_pair
 from tests.agent.connecting import make_agent
 from tests.errors import refused
@@ -19,7 +19,7 @@ INFO = {"name": "editor", "version": "1"}
 
 
 class V2Client:
-    """A client of version 2 that keeps every update, judged by the schema, and allows everything."""
+    """A client of version 2 that keeps every update, checks it against the schema, and allows everything."""
 
     def __init__(self, peer_of):
         self.updates = []
@@ -38,11 +38,11 @@ class V2Client:
     async def ask(self, method, **params):
         return json.loads(bytes(await self._peer.call(method, params)))
 
-    async def tell(self, method, **params):
+    async def notify(self, method, **params):
         await self._peer.notify(method, params)
 
     async def idle(self):
-        """Wait for the end of the turn, and return its updates."""
+        """Wait for the end of the turn and return its updates."""
         await until(lambda: any(each.get("state") == "idle" for each in self.updates))
         taken, self.updates = self.updates, []
         return [each for each in taken if each["sessionUpdate"] != "available_commands_update"]
@@ -79,7 +79,7 @@ async def say_hello(turn):
     await turn.say("hello")
 
 
-async def test_the_message_of_a_prompt_has_the_same_id_in_the_answer_the_echo_and_the_replay(tmp_path):
+async def test_prompt_message_has_the_same_id_in_answer_echo_and_replay(tmp_path):
     async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
         message_id = (await prompt(client))["messageId"]
         live = await client.idle()
@@ -97,7 +97,7 @@ async def test_the_message_of_a_prompt_has_the_same_id_in_the_answer_the_echo_an
         assert replayed == [*live[1:-1], {"sessionUpdate": "state_update", "state": "idle"}]
 
 
-async def test_a_client_of_version_1_reads_what_one_of_version_2_has_said_and_the_other_way_round(tmp_path):
+async def test_clients_of_both_versions_read_each_others_messages(tmp_path):
     agent = make_agent(tmp_path, say_hello)
     async with client_of(agent, tmp_path) as client:
         await prompt(client, "first")
@@ -114,7 +114,7 @@ async def test_a_client_of_version_1_reads_what_one_of_version_2_has_said_and_th
 
 
 class Slow:
-    """An agent with a prepared call that lasts for ever, and the words that it says after it."""
+    """An agent with a prepared call that never ends, and the text that it sends afterwards."""
 
     def __init__(self):
         self.was_cancelled = asyncio.Event()
@@ -134,7 +134,7 @@ class Slow:
         await turn.say(outcome.text)
 
 
-async def test_one_tool_call_is_cancelled_and_the_turn_goes_on(tmp_path):
+async def test_one_tool_call_is_cancelled_and_the_turn_continues(tmp_path):
     slow = Slow()
     async with client_of(make_agent(tmp_path, slow.answer), tmp_path) as client:
         await prompt(client)
@@ -148,7 +148,7 @@ async def test_one_tool_call_is_cancelled_and_the_turn_goes_on(tmp_path):
         assert end["capabilities"] is None
         assert slow.was_cancelled.is_set()
         assert [each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk"] == [
-            "cancelled by the person"
+            "cancelled by the user"
         ]
         assert kinds(updates)[-1] == "state_update idle end_turn"
         error = await refused(client.ask("tool_call/cancel", **wanted))
@@ -156,7 +156,7 @@ async def test_one_tool_call_is_cancelled_and_the_turn_goes_on(tmp_path):
 
 
 class SlowBody:
-    """An agent with two calls of `async with`, one inside the other, whose body lasts for ever."""
+    """An agent with two nested `async with` calls whose body never ends."""
 
     def __init__(self, *, handles=True, ends_slowly=False):
         self.handles = handles
@@ -173,7 +173,7 @@ class SlowBody:
                     self.interrupted.set()
                     if self.ends_slowly:
                         await asyncio.Event().wait()
-        except CallCancelled as cancelled:
+        except CallCancelledError as cancelled:
             if not self.handles:
                 raise
             assert asyncio.current_task().cancelling() == 0
@@ -183,7 +183,7 @@ class SlowBody:
 
 @pytest.mark.parametrize("handles", [True, False])
 @pytest.mark.parametrize("wanted", ["inner", "outer"])
-async def test_a_body_of_async_with_is_cancelled_alone_and_its_function_goes_on(tmp_path, wanted, handles):
+async def test_async_with_body_is_cancelled_and_its_function_continues(tmp_path, wanted, handles):
     async with client_of(make_agent(tmp_path, SlowBody(handles=handles).answer), tmp_path) as client:
         await prompt(client)
         await until(lambda: any(each.get("toolCallId") == "inner" for each in client.updates))
@@ -194,18 +194,18 @@ async def test_a_body_of_async_with_is_cancelled_alone_and_its_function_goes_on(
         assert ends["inner"] == "cancelled"
         assert ends["outer"] == ("cancelled" if wanted == "outer" else "failed")
         said = [each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
-        assert said == (["the person cancelled this tool call"] if handles else [])
+        assert said == (["the user cancelled this tool call"] if handles else [])
         assert kinds(updates)[-1] == "state_update idle end_turn"
 
 
-async def test_cancelling_the_turn_while_one_call_is_being_cancelled_cancels_the_turn(tmp_path):
+async def test_cancelling_the_turn_during_a_call_cancel_cancels_the_turn(tmp_path):
     body = SlowBody(ends_slowly=True)
     async with client_of(make_agent(tmp_path, body.answer), tmp_path) as client:
         await prompt(client)
         await until(lambda: any(each.get("toolCallId") == "inner" for each in client.updates))
         await client.ask("tool_call/cancel", sessionId=client.session_id, toolCallId="inner")
         await body.interrupted.wait()
-        await client.tell("session/cancel", sessionId=client.session_id)
+        await client.notify("session/cancel", sessionId=client.session_id)
         updates = await client.idle()
         assert kinds(updates)[-1] == "state_update idle cancelled"
         assert not [each for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
@@ -215,13 +215,13 @@ async def test_cancelling_the_session_ends_its_calls_as_cancelled(tmp_path):
     async with client_of(make_agent(tmp_path, Slow().answer), tmp_path) as client:
         await prompt(client)
         await until(lambda: any(each.get("capabilities") for each in client.updates))
-        await client.tell("session/cancel", sessionId=client.session_id)
+        await client.notify("session/cancel", sessionId=client.session_id)
         updates = await client.idle()
         assert [each["status"] for each in updates if "status" in each][-1] == "cancelled"
         assert kinds(updates)[-1] == "state_update idle cancelled"
 
 
-async def test_closing_cancels_and_the_session_comes_back(tmp_path):
+async def test_closing_cancels_and_the_session_can_be_reopened(tmp_path):
     async with client_of(make_agent(tmp_path, Slow().answer), tmp_path) as client:
         await prompt(client)
         await until(lambda: any(each.get("capabilities") for each in client.updates))
@@ -234,14 +234,14 @@ async def test_closing_cancels_and_the_session_comes_back(tmp_path):
         assert (error.code, error.data["sessionId"]) == (-32002, "unknown")
 
 
-async def test_a_terminal_that_is_not_there_cannot_be_cancelled(tmp_path):
+async def test_missing_terminal_cannot_be_cancelled(tmp_path):
     async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
         error = await refused(client.ask("terminal/cancel", sessionId=client.session_id, terminalId="t"))
         assert (error.code, error.data["path"]) == (-32602, "params.terminalId")
 
 
 class Commands:
-    """An agent that runs each line of a prompt in a tool call of its own, and says how it ended."""
+    """An agent that runs each line of a prompt in a separate tool call and sends how it ended."""
 
     async def answer(self, turn):
         for command in turn.text.splitlines():
@@ -251,7 +251,7 @@ class Commands:
 
 
 def fold_terminals(updates):
-    """The terminals that updates tell, as a client of version 2 keeps them."""
+    """Return the terminals of the updates, merged like a client of version 2 does."""
     terminals = {}
     for each in updates:
         if each["sessionUpdate"] == "terminal_update":
@@ -268,7 +268,7 @@ def said(updates):
     return "".join(each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk")
 
 
-async def test_one_command_is_ended_by_its_terminal_and_the_turn_goes_on(tmp_path):
+async def test_one_command_is_cancelled_by_its_terminal_and_the_turn_continues(tmp_path):
     agent = make_agent(tmp_path, Commands().answer)
     waits = "echo begun; sleep 1000"
     async with client_of(agent, tmp_path) as client:
@@ -310,7 +310,7 @@ async def test_one_command_is_ended_by_its_terminal_and_the_turn_goes_on(tmp_pat
         assert "```\nbegun\n```" in shown
 
 
-async def test_commands_that_a_version_1_client_saw_are_terminals_in_a_replay_to_one_of_version_2(tmp_path):
+async def test_commands_are_terminals_in_a_replay_to_a_v2_client(tmp_path):
     agent = make_agent(tmp_path, Commands().answer)
     async with agent.connect() as remote:
         session = await remote.new_session(tmp_path)
@@ -327,7 +327,7 @@ async def test_commands_that_a_version_1_client_saw_are_terminals_in_a_replay_to
         assert contents[-1] == [{"type": "terminal", "terminalId": terminal["terminalId"]}]
 
 
-async def test_a_login_that_was_offered_is_taken_and_no_other(tmp_path):
+async def test_only_an_offered_login_is_accepted(tmp_path):
     async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
         [method] = (await client.ask("initialize", protocolVersion=2, info=INFO))["authMethods"]
         assert await client.ask("auth/login", methodId=method["methodId"]) == {}
@@ -336,7 +336,7 @@ async def test_a_login_that_was_offered_is_taken_and_no_other(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"type": "_end"}, {"type": "message"}])
-async def test_a_cursor_that_is_not_known_is_refused(tmp_path, wrong):
+async def test_unknown_cursor_is_refused(tmp_path, wrong):
     async with client_of(make_agent(tmp_path, say_hello), tmp_path) as client:
         asked = {"sessionId": client.session_id, "cwd": str(tmp_path), "replayFrom": wrong}
         error = await refused(client.ask("session/resume", **asked))

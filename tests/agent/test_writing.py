@@ -1,8 +1,9 @@
-"""A file that the person changes while they are asked about it is left alone."""
+"""A file that the user changes during the permission request is not overwritten."""
 
 import pytest
 
-from dragoman.agent import ToolFailure
+from dragoman.agent import ToolError
+from dragoman.client.policies import Decision
 from tests.agent.connecting import make_agent, session_with
 
 
@@ -12,29 +13,29 @@ async def save(turn):
         if await call.allowed():
             try:
                 await turn.write_text("a.txt", "the agent's")
-            except ToolFailure as failure:
+            except ToolError as failure:
                 await turn.say(str(failure))
 
 
 @pytest.mark.parametrize("files", ["none", "write"])
 @pytest.mark.parametrize("before", [None, "old"])
-async def test_an_edit_of_the_person_during_the_question_is_not_overwritten(tmp_path, files, before):
+async def test_users_edit_during_the_permission_request_is_not_overwritten(tmp_path, files, before):
     path = tmp_path / "a.txt"
     if before is not None:
         path.write_text(before)
 
     async def edit(question):
-        path.write_text("the person's")
+        path.write_text("the user's")
         return True
 
     async with session_with(make_agent(tmp_path, save), tmp_path, policy=edit, files=files) as session:
         said = (await session.run("x")).text
     assert "a.txt has changed" in said
     assert "nothing was written" in said
-    assert path.read_text() == "the person's"
+    assert path.read_text() == "the user's"
 
 
-async def test_a_file_that_was_written_may_be_written_again(tmp_path):
+async def test_written_file_may_be_written_again(tmp_path):
     async def answer(turn):
         async with turn.tool("Write a.txt", kind="edit", locations=["a.txt"]) as call:
             await call.show_diff("a.txt", old=None, new="one")
@@ -48,7 +49,7 @@ async def test_a_file_that_was_written_may_be_written_again(tmp_path):
     assert (tmp_path / "a.txt").read_text() == "two"
 
 
-async def test_a_diff_of_a_call_that_has_ended_binds_no_later_write(tmp_path):
+async def test_diff_of_an_ended_call_does_not_bind_later_writes(tmp_path):
     async def answer(turn):
         async with turn.tool("Show", kind="edit", locations=["a.txt"]) as call:
             await call.show_diff("a.txt", old="not this", new="new")
@@ -64,7 +65,7 @@ async def test_a_diff_of_a_call_that_has_ended_binds_no_later_write(tmp_path):
     ("found", "expected", "written"),
     [("old", "old", True), ("old", None, False), ("old", "other", False), (None, None, True), (None, "old", False)],
 )
-async def test_a_program_says_what_text_it_expects(tmp_path, found, expected, written):
+async def test_write_requires_the_expected_text(tmp_path, found, expected, written):
     path = tmp_path / "a.txt"
     if found is not None:
         path.write_text(found)
@@ -72,10 +73,66 @@ async def test_a_program_says_what_text_it_expects(tmp_path, found, expected, wr
     async def answer(turn):
         try:
             await turn.write_text("a.txt", "new", expected=expected)
-        except ToolFailure as failure:
+        except ToolError as failure:
             await turn.say(str(failure))
 
     async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
         said = (await session.run("x")).text
     assert ("nothing was written" in said) is not written
     assert (path.read_text() if path.exists() else None) == ("new" if written else found)
+
+
+async def test_always_for_a_command_depends_on_its_whole_input(tmp_path):
+    inputs = [{"command": "git", "args": [word]} for word in ("status", "status", "push")]
+    inputs += [{"command": ["git", "push"]}, {"command": "git"}]
+    asked = []
+
+    async def answer(turn):
+        for given in inputs:
+            async with turn.tool("Run git", kind="execute", raw_input=given) as call:
+                await call.allowed()
+
+    async def allow(question):
+        asked.append(question.tool_call.raw_input)
+        return Decision("allow", option_id="allow_always")
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path, policy=allow) as session:
+        await session.run("x")
+    assert asked == [inputs[0], *inputs[2:]]
+
+
+async def test_always_option_names_its_scope(tmp_path):
+    calls = [
+        ("edit", ["a.txt"], {}, "edits to a.txt"),
+        ("edit", ["a.txt", "b/c.txt"], {}, "edits to a.txt and b/c.txt"),
+        ("edit", list("abcde"), {}, "edits to a, b and 3 more files"),
+        ("edit", ["to k.txt, or any"], {}, "edits to “to k.txt, or any”"),
+        ("edit", ["a\n\u202eb"], {}, "edits to “a\\n\\u202eb”"),
+        ("delete", ["a.txt"], {}, "deleting a.txt"),
+        ("move", ["a.txt"], {}, "moving a.txt"),
+        ("execute", [], {"command": "make"}, "exactly this command"),
+        ("execute", [], {"command": "make", "args": ["all"]}, "exactly this command"),
+        ("execute", [], {"script": "make"}, "this tool, whatever the input"),
+        ("edit", [], {}, "this tool, whatever the input"),
+        ("fetch", [], {"url": "http://a"}, "this tool, whatever the input"),
+    ]
+    names = []
+
+    async def answer(turn):
+        for kind, paths, given, _ in calls:
+            async with turn.tool("Do it", kind=kind, locations=paths, raw_input=given) as call:
+                await call.allowed()
+
+    async def note(question):
+        names.append([option.name for option in question.options if option.kind in ("allow_always", "reject_always")])
+        return False
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path, policy=note) as session:
+        await session.run("x")
+    expected = []
+    for *_, granted in calls:
+        what, comma, rest = granted.partition(", whatever")
+        expected.append(
+            [f"Allow {what} in this session{comma}{rest}", f"Always reject {what} in this project{comma}{rest}"]
+        )
+    assert names == expected

@@ -1,4 +1,4 @@
-"""The scripted agent keeps every rule of the protocol that the checker can exercise with it."""
+"""The scripted agent obeys every ACP rule that the checker can exercise with it."""
 
 import pytest
 

@@ -20,7 +20,7 @@ async def scripted_pair(*turns, **options):
             yield client, agent, await client.new_session("/")
 
 
-async def test_each_prompt_gets_the_next_turn_and_the_last_is_repeated():
+async def test_each_prompt_runs_the_next_turn_and_the_last_is_repeated():
     async with scripted_pair([steps.Say("a")], [steps.Say("b")]) as (client, agent, session_id):
         for text in ("one", "two", "three"):
             await client.prompt(session_id, text)
@@ -32,7 +32,7 @@ async def test_each_prompt_gets_the_next_turn_and_the_last_is_repeated():
     ("decision", "said"),
     [("allow", "outcome: selected yes"), ("reject", "outcome: selected no"), ("cancel", "outcome: cancelled")],
 )
-async def test_the_client_decides_on_permission(decision, said):
+async def test_client_decides_on_permission(decision, said):
     async with scripted_pair([steps.AskPermission()], decide=lambda _: decision) as (client, _, session_id):
         await client.prompt(session_id, "go")
         assert client.text() == said
@@ -46,7 +46,7 @@ async def test_a_permission_request_can_wait_for_the_cancel():
         assert (await turn).stop_reason == "cancelled"
 
 
-async def test_any_update_can_be_sent_even_one_that_nobody_knows():
+async def test_unknown_update_can_be_sent():
     unknown = {"sessionUpdate": "from_the_future", "x": 1}
     async with scripted_pair([steps.Update(unknown), steps.Say("still here")]) as (client, _, session_id):
         await client.prompt(session_id, "go")
@@ -72,6 +72,6 @@ async def test_a_prompt_for_an_unknown_session_is_refused():
         assert caught.value.code == ErrorCode.RESOURCE_NOT_FOUND
 
 
-def test_turns_survive_as_json():
+def test_turns_round_trip_through_json():
     turns = [[steps.Say("a"), steps.AskPermission(), steps.WaitForCancel()], [steps.Exit(3, "bye")]]
     assert load_turns(dump_turns(turns)) == turns

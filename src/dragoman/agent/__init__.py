@@ -1,6 +1,6 @@
-"""The kit: a Python function becomes an ACP agent, with sessions, replay, permission, MCP servers and cancellation.
+"""The kit turns a Python function into an ACP agent, with sessions, replay, permission, MCP servers and cancellation.
 
-Names are imported when they are first used: an agent answers `initialize` before most of them are needed.
+Names are imported at first use, because an agent answers `initialize` before most of them are needed.
 """
 
 from importlib import import_module
@@ -8,58 +8,58 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
-    from dragoman.agent.call_run import CallCancelled
-    from dragoman.agent.compaction import Compaction
-    from dragoman.agent.conversation import HistoryMessage, ToolCallMemory
-    from dragoman.agent.model_operation import ModelOperation
-    from dragoman.agent.permission import PermissionDecision
-    from dragoman.agent.prepared_call import (
+    from dragoman.agent.program import Authenticator, AuthReporter, NoAuth, PermissionDefaults
+    from dragoman.agent.servers.mcp_tool import McpTool
+    from dragoman.agent.servers.session_servers import AgentMcpServer
+    from dragoman.agent.sessions.conversation import HistoryMessage, HistoryToolCall
+    from dragoman.agent.sessions.permission import PermissionDecision
+    from dragoman.agent.sessions.session import Session, SessionClient
+    from dragoman.agent.sessions.session_memory import StateError
+    from dragoman.agent.sessions.settings import BooleanOption, Mode, OptionValue, SelectOption
+    from dragoman.agent.turns.call_run import CallCancelledError
+    from dragoman.agent.turns.compaction import Compaction
+    from dragoman.agent.turns.model_request import ModelRequest
+    from dragoman.agent.turns.prepared_call import (
         Action,
         PreparedCall,
         ProposedCall,
-        TargetChanged,
-        ToolFailure,
+        TargetChangedError,
+        ToolError,
         ToolOutcome,
     )
-    from dragoman.agent.program import Authenticator, AuthReporter, NoLogin, PermissionDefaults
-    from dragoman.agent.servers.mcp_tool import McpTool
-    from dragoman.agent.servers.session_servers import AgentMcpServer
-    from dragoman.agent.session import Session, SessionClient
-    from dragoman.agent.session_memory import StateUnusable
-    from dragoman.agent.settings import BooleanOption, Mode, OptionValue, SelectOption
-    from dragoman.agent.subagent import Subagent
-    from dragoman.agent.tool_call import ToolCallHandle
-    from dragoman.agent.turn import Turn, TurnOver
-    from dragoman.agent.usage import TokenUsage
-    from dragoman.agent.workspace.shell import CommandEnd
+    from dragoman.agent.turns.subagent import Subagent
+    from dragoman.agent.turns.tool_call import ToolCallHandle
+    from dragoman.agent.turns.turn import Turn, TurnEndedError
+    from dragoman.agent.turns.usage import TokenUsage
+    from dragoman.agent.workspace.shell import CommandResult
     from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 
 _MODULES = {
     "dragoman.agent.agent": ("Agent",),
-    "dragoman.agent.call_run": ("CallCancelled",),
-    "dragoman.agent.compaction": ("Compaction",),
-    "dragoman.agent.conversation": ("HistoryMessage", "ToolCallMemory"),
-    "dragoman.agent.model_operation": ("ModelOperation",),
-    "dragoman.agent.permission": ("PermissionDecision",),
-    "dragoman.agent.prepared_call": (
+    "dragoman.agent.turns.call_run": ("CallCancelledError",),
+    "dragoman.agent.turns.compaction": ("Compaction",),
+    "dragoman.agent.sessions.conversation": ("HistoryMessage", "HistoryToolCall"),
+    "dragoman.agent.turns.model_request": ("ModelRequest",),
+    "dragoman.agent.sessions.permission": ("PermissionDecision",),
+    "dragoman.agent.turns.prepared_call": (
         "Action",
         "PreparedCall",
         "ProposedCall",
-        "TargetChanged",
-        "ToolFailure",
+        "TargetChangedError",
+        "ToolError",
         "ToolOutcome",
     ),
-    "dragoman.agent.program": ("Authenticator", "AuthReporter", "NoLogin", "PermissionDefaults"),
+    "dragoman.agent.program": ("Authenticator", "AuthReporter", "NoAuth", "PermissionDefaults"),
     "dragoman.agent.servers.mcp_tool": ("McpTool",),
     "dragoman.agent.servers.session_servers": ("AgentMcpServer",),
-    "dragoman.agent.session": ("Session", "SessionClient"),
-    "dragoman.agent.session_memory": ("StateUnusable",),
-    "dragoman.agent.subagent": ("Subagent",),
-    "dragoman.agent.settings": ("BooleanOption", "Mode", "OptionValue", "SelectOption"),
-    "dragoman.agent.tool_call": ("ToolCallHandle",),
-    "dragoman.agent.turn": ("Turn", "TurnOver"),
-    "dragoman.agent.usage": ("TokenUsage",),
-    "dragoman.agent.workspace.shell": ("CommandEnd",),
+    "dragoman.agent.sessions.session": ("Session", "SessionClient"),
+    "dragoman.agent.sessions.session_memory": ("StateError",),
+    "dragoman.agent.turns.subagent": ("Subagent",),
+    "dragoman.agent.sessions.settings": ("BooleanOption", "Mode", "OptionValue", "SelectOption"),
+    "dragoman.agent.turns.tool_call": ("ToolCallHandle",),
+    "dragoman.agent.turns.turn": ("Turn", "TurnEndedError"),
+    "dragoman.agent.turns.usage": ("TokenUsage",),
+    "dragoman.agent.workspace.shell": ("CommandResult",),
     "dragoman.mcp.definition": ("HttpServer", "SseServer", "StdioServer"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
@@ -71,15 +71,16 @@ __all__ = [
     "AuthReporter",
     "Authenticator",
     "BooleanOption",
-    "CallCancelled",
-    "CommandEnd",
+    "CallCancelledError",
+    "CommandResult",
     "Compaction",
     "HistoryMessage",
+    "HistoryToolCall",
     "HttpServer",
     "McpTool",
     "Mode",
-    "ModelOperation",
-    "NoLogin",
+    "ModelRequest",
+    "NoAuth",
     "OptionValue",
     "PermissionDecision",
     "PermissionDefaults",
@@ -89,17 +90,16 @@ __all__ = [
     "Session",
     "SessionClient",
     "SseServer",
-    "StateUnusable",
+    "StateError",
     "StdioServer",
     "Subagent",
-    "TargetChanged",
+    "TargetChangedError",
     "TokenUsage",
     "ToolCallHandle",
-    "ToolCallMemory",
-    "ToolFailure",
+    "ToolError",
     "ToolOutcome",
     "Turn",
-    "TurnOver",
+    "TurnEndedError",
 ]
 
 

@@ -1,4 +1,4 @@
-"""A scripted agent and a scripted client, for testing the other side."""
+"""A scripted agent and a scripted client for tests of the other side."""
 
 from dragoman.testing import steps
 from dragoman.testing.agent import ScriptedAgent

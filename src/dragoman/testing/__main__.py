@@ -1,14 +1,14 @@
-"""`python -m dragoman.testing JSON`: the scripted agent on stdio."""
+"""`python -m dragoman.testing JSON` runs the scripted agent on stdio."""
 
 import asyncio
 import sys
 
 from dragoman.testing import ScriptedAgent, load_turns
-from dragoman.wire import StdioTransport, take_stdio
+from dragoman.wire import StdioTransport, claim_stdio
 
 
 async def _serve() -> None:
-    await ScriptedAgent(StdioTransport(*take_stdio()), load_turns(sys.argv[1])).serve()
+    await ScriptedAgent(StdioTransport(*claim_stdio()), load_turns(sys.argv[1])).serve()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """An agent that follows a script, for tests of clients.
 
-In one process: `ScriptedAgent(transport, turns)`. As a child on stdio, for clients that start their agent:
+In the same process, use `ScriptedAgent(transport, turns)`. For clients that start their agent, run it on stdio with
 `python -m dragoman.testing 'JSON'`, with the JSON of `steps.dump_turns`.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from dragoman import __version__
-from dragoman.errors import ErrorCode, InvalidParams, RpcError
+from dragoman.errors import ErrorCode, InvalidParamsError, RpcError
 from dragoman.files.path import is_absolute
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class ScriptedAgent:
-    """Serves one client; each prompt gets the next turn of the script, and the last one is repeated.
+    """Serves one client. Each prompt runs the next turn of the script, and the last turn is repeated.
 
-    `routes` is open: a handler that a test puts there replaces the agent's own.
+    A test may register handlers in `routes`, which replace the default handlers.
     """
 
     def __init__(self, transport: Transport, turns: list[steps.TurnScript]) -> None:
@@ -45,7 +45,7 @@ class ScriptedAgent:
         self.routes = Routes("agent")
         self.routes.on_request(INITIALIZE, self._initialize)
         self.routes.on_request(SESSION_NEW, self._new_session)
-        self.routes.on_request(SESSION_PROMPT, self._prompt)
+        self.routes.on_incoming_request(SESSION_PROMPT, self._prompt)
         self.routes.on_notification(SESSION_CANCEL, self._cancel)
         self._transport = transport
         self._turns = turns
@@ -55,21 +55,19 @@ class ScriptedAgent:
         self.connection = Connection(transport, self.routes)
 
     async def serve(self) -> None:
-        """Serve until the client is gone."""
+        """Serve until the client disconnects."""
         async with AsyncExitStack() as stack, self.connection:
             self._stack = stack
             await self.connection.wait_ended()
 
-    async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
-        del params, request
+    async def _initialize(self, _params: v1.InitializeRequest) -> v1.InitializeResponse:
         return v1.InitializeResponse(
             protocol_version=1,
             agent_capabilities=self.capabilities,
             agent_info=v1.Implementation(name="dragoman-scripted-agent", version=__version__),
         )
 
-    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
-        del request
+    async def _new_session(self, params: v1.NewSessionRequest) -> v1.NewSessionResponse:
         check_directories(params)
         if params.mcp_servers:
             await self._connect_servers(params)
@@ -106,14 +104,16 @@ class ScriptedAgent:
 
 
 def check_directories(params: v1.NewSessionRequest) -> None:
-    """Refuse a cwd and other directories that the protocol does not allow; raises InvalidParams."""
+    """Check that cwd and the other directories are absolute and exist. Raises InvalidParamsError."""
     paths = {"cwd": params.cwd}
     paths |= {f"additionalDirectories[{n}]": path for n, path in enumerate(params.additional_directories)}
     for field, path in paths.items():
         if not is_absolute(path):
-            raise InvalidParams(f"params.{field}", f"the path {path!r} is not absolute", expected="an absolute path")
+            raise InvalidParamsError(
+                f"params.{field}", f"the path {path!r} is not absolute", expected="an absolute path"
+            )
         if not Path(path).is_dir():
-            raise InvalidParams(f"params.{field}", f"there is no directory {path!r}", expected="a directory")
+            raise InvalidParamsError(f"params.{field}", f"there is no directory {path!r}", expected="a directory")
 
 
 class _ScriptedTurn:
@@ -126,12 +126,12 @@ class _ScriptedTurn:
 
     async def run(self, script: steps.TurnScript) -> str:
         for step in script:
-            reason = await self._take(step)
+            reason = await self._run_step(step)
             if reason is not None:
                 return reason
         return "end_turn"
 
-    async def _take(self, step: steps.Step) -> str | None:
+    async def _run_step(self, step: steps.Step) -> str | None:
         match step:
             case steps.Say(text):
                 await self._say(text)
@@ -142,15 +142,15 @@ class _ScriptedTurn:
                     SESSION_UPDATE.name, {"sessionId": self._session_id, "update": update}
                 )
             case steps.AskPermission():
-                return await self._ask(step)
+                return await self._request_permission(step)
             case steps.WaitForCancel():
                 await self._cancelled.wait()
                 return "cancelled"
             case steps.Send(line):
                 self._transport.write(line.encode() + b"\n")
             case steps.Exit(code, stderr):
-                await asyncio.sleep(0)  # messages of earlier steps go out first
-                print(stderr, file=sys.stderr, flush=True)  # noqa: T201 -- the last word is the point
+                await asyncio.sleep(0)  # sends the messages of earlier steps first
+                print(stderr, file=sys.stderr, flush=True)  # noqa: T201 -- this step writes to stderr
                 os._exit(code)
             case steps.Stop(reason):
                 return reason
@@ -158,7 +158,7 @@ class _ScriptedTurn:
                 raise RpcError(code, data)
         return None
 
-    async def _ask(self, step: steps.AskPermission) -> str | None:
+    async def _request_permission(self, step: steps.AskPermission) -> str | None:
         call_id = f"call-{uuid.uuid4()}"
         await self._update(v1.ToolCall(tool_call_id=call_id, title=step.title, kind=step.kind, status="pending"))
         answer = await self._connection.call(

@@ -1,4 +1,4 @@
-"""The MCP servers of a scripted agent's sessions: it connects to each, as the protocol wants, and uses none."""
+"""The MCP servers of a scripted agent's sessions. The agent connects to each, as ACP requires, and uses none."""
 
 import asyncio
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from dragoman.protocol import v1
 
 
 class UnusedServers:
-    """Connects to servers, and stops them when it is left; one that fails is no concern of the script."""
+    """Connects to servers and stops them when the context is left. A failing server does not affect the script."""
 
     def __init__(self) -> None:
         self._servers: list[ServerConnection] = []
@@ -33,10 +33,10 @@ class UnusedServers:
         await self._stack.aclose()
 
     def connect(self, servers: Iterable[v1.McpServer], cwd: str) -> None:
-        """Begin to connect."""
+        """Start to connect to servers."""
         environment = ServerEnvironment(cwd, self._supervise)
         for server in servers:
-            connection = ServerConnection(from_protocol(server), environment, _NobodyThere(cwd), lambda _: None)
+            connection = ServerConnection(from_protocol(server), environment, _DecliningHost(cwd), lambda _: None)
             self._servers.append(connection)
             connection.start()
 
@@ -47,8 +47,8 @@ class UnusedServers:
             return self._supervisor
 
 
-class _NobodyThere:
-    """Answers the requests of servers, without a person and without a model."""
+class _DecliningHost:
+    """Answers the requests of servers without a user and without a model."""
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd
@@ -62,4 +62,6 @@ class _NobodyThere:
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         del params
-        raise RpcError(ErrorCode.METHOD_NOT_FOUND, {"problem": f"{server} asks for a model, and a script has none"})
+        raise RpcError(
+            ErrorCode.METHOD_NOT_FOUND, {"problem": f"{server} asks for a model, which a script does not have"}
+        )

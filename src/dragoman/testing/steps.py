@@ -1,4 +1,4 @@
-"""The steps of a scripted agent in a turn: plain data, so that a script can be a JSON file."""
+"""The steps of a scripted agent's turn. They are plain data, so that a script can be a JSON file."""
 
 from typing import Any
 
@@ -20,37 +20,37 @@ class Think(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
 
 
 class Update(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Send any `session/update`, as JSON and unchecked."""
+    """Send any `session/update` as JSON, unchecked."""
 
     update: dict[str, Any]
 
 
 class AskPermission(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Announce a tool call, ask permission for it, finish it accordingly and say `outcome: …`."""
+    """Announce a tool call, request permission, finish the call accordingly and send `outcome: …`."""
 
     title: str = "Edit notes.txt"
     kind: v1.ToolKind = "edit"
 
 
 class WaitForCancel(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Wait until the turn is cancelled; the turn then ends with `cancelled`."""
+    """Wait until the turn is cancelled, then end it with `cancelled`."""
 
 
 class Send(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Write a line to the client as it is, unchecked."""
+    """Write a line to the client, unchecked."""
 
     line: str
 
 
 class Exit(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """End the process at once, with a last word on stderr."""
+    """End the process at once, after a line on stderr."""
 
     code: int
     stderr: str = ""
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """End the turn with this reason, whether or not the protocol knows it; without it a turn ends with `end_turn`."""
+    """End the turn with any stop reason, known to ACP or not. Without this step a turn ends with `end_turn`."""
 
     reason: str
 
@@ -72,5 +72,5 @@ def dump_turns(turns: list[TurnScript]) -> str:
 
 
 def load_turns(text: str | bytes) -> list[TurnScript]:
-    """Read turns from JSON; raises msgspec.ValidationError."""
+    """Read turns from JSON. Raises msgspec.ValidationError."""
     return msgspec.json.decode(text, type=list[TurnScript])

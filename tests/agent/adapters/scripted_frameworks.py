@@ -1,13 +1,11 @@
-"""The three frameworks with models that follow a script, so that one set of tests can be run with each.
+"""The three frameworks with scripted models, so that one set of tests runs with each.
 
-A script has a reply for each request to the model: `Reply(text, thought, calls)`. `seen` has a line for each message
-that the model was given, in order, for each request.
+Import it in a test or a fixture: the frameworks take seconds.
 """
 
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import agents
@@ -36,34 +34,7 @@ from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, Functi
 from dragoman.agent import Agent
 from dragoman.agent.adapters import langgraph, openai_agents
 from dragoman.agent.adapters import pydantic_ai as pydantic_adapter
-
-
-@dataclass
-class Reply:
-    """One reply of a model; `waits` holds it back for ever behind its text."""
-
-    text: str = ""
-    thought: str = ""
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    waits: bool = False
-    fails: str = ""
-
-
-@dataclass
-class Script:
-    """The replies that are left, and what the model was given."""
-
-    replies: list[Reply]
-    seen: list[list[str]] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
-
-    def next(self, messages: list[str], tools: list[str]) -> Reply:
-        self.seen.append(messages)
-        self.tools = tools
-        reply = self.replies.pop(0)
-        if reply.fails:
-            raise RuntimeError(reply.fails)
-        return reply
+from tests.agent.adapters.script import Script
 
 
 def pieces(text: str) -> list[str]:

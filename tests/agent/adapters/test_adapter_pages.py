@@ -1,42 +1,41 @@
-"""The programs on the pages about adapters run, with a scripted model in place of the provider's."""
+"""The programs in the documentation of the frameworks run, with a scripted model instead of a provider's."""
 
 import re
 from pathlib import Path
 
-import agents
 import pytest
 
-from dragoman.client import ToolChanged, allow_all
-from tests.agent.adapters.scripted_frameworks import (
-    Reply,
-    Script,
-    ScriptedChat,
-    ScriptedOpenAI,
-    scripted_pydantic_model,
-)
+from dragoman.client.events import ToolCallChanged
+from dragoman.client.policies import allow_all
+from tests.agent.adapters.script import Reply, Script
 
-DOCS = Path(__file__).parents[3] / "docs"
+PAGE = Path(__file__).parents[3] / "docs" / "frameworks.md"
 MODELS = {
-    "kit-pydantic-ai.md": ('"openai:gpt-5"', scripted_pydantic_model),
-    "kit-langgraph.md": ('"openai:gpt-5"', lambda script: ScriptedChat(script=script)),
-    "kit-openai-agents.md": ('"gpt-5"', ScriptedOpenAI),
+    "pydantic-ai": ('"openai:gpt-5"', "scripted_pydantic_model"),
+    "LangGraph and LangChain": ('"openai:gpt-5"', "ScriptedChat"),
+    "OpenAI Agents SDK": ('"gpt-5"', "ScriptedOpenAI"),
 }
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("page", MODELS)
-async def test_the_program_of_the_page_lends_a_book(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("framework", MODELS)
+async def test_example_program_of_the_framework_runs(framework, tmp_path, monkeypatch):
+    import agents
+
+    from tests.agent.adapters import scripted_frameworks
+
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
     agents.set_tracing_disabled(disabled=True)
-    name, make_model = MODELS[page]
-    [program] = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE)
+    name, model = MODELS[framework]
+    section = PAGE.read_text().partition(f"\n## {framework}\n")[2].partition("\n## ")[0]
+    [program] = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert program.count(name) == 1
     script = Script([Reply(calls=[("lend", {"book": "Emma"})]), Reply("Here you are.")])
-    names = {"__name__": "librarian", "scripted_model": make_model(script)}
-    exec(compile(program.replace(name, "scripted_model"), page, "exec"), names)
+    names = {"__name__": "librarian", "scripted_model": getattr(scripted_frameworks, model)(script=script)}
+    exec(compile(program.replace(name, "scripted_model"), PAGE.name, "exec"), names)
     async with names["agent"].connect(policy=allow_all()) as remote:
         session = await remote.new_session(tmp_path)
         events = [event async for event in session.prompt("May I have Emma?")]
-    [call] = [event.call for event in events if isinstance(event, ToolChanged) and event.call.status == "completed"]
+    [call] = [event.call for event in events if isinstance(event, ToolCallChanged) and event.call.status == "completed"]
     assert [part.content.text for part in call.content] == ["Emma is lent for three weeks"]
     assert events[-1].text.strip() == "Here you are."

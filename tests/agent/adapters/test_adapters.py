@@ -1,23 +1,22 @@
-"""Agents of pydantic-ai, LangGraph and the OpenAI Agents SDK as ACP agents, with models that follow a script."""
+"""Agents of pydantic-ai, LangGraph and the OpenAI Agents SDK as ACP agents, with scripted models."""
 
 import asyncio
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
-from dragoman.agent.adapters import langgraph
-from dragoman.client import Asked, Text, Thought, ToolChanged, allow_all, ask, deny_all
+from dragoman.client.events import PermissionRequested, TextChunk, ThoughtChunk, ToolCallChanged
+from dragoman.client.policies import allow_all, ask_user, deny_all
 from dragoman.errors import RemoteError
-from tests.agent.adapters.scripted_frameworks import FRAMEWORKS, Reply, Script
+from tests.agent.adapters.script import Reply, Script
 
 pytestmark = pytest.mark.asyncio
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=["pydantic-ai", "langgraph", "langgraph with a checkpointer", "openai-agents"])
 def make(request, tmp_path):
-    """A function that makes the agent of a script; the same home each time, as after a restart."""
+    """Return a function that builds the agent of a script, with the same home each time, as after a restart."""
+    from tests.agent.adapters.scripted_frameworks import FRAMEWORKS
 
     def make(script, tools=(), **options):
         return FRAMEWORKS[request.param](script, list(tools), home=tmp_path / "home", **options)
@@ -53,11 +52,11 @@ async def events_of(session, prompt):
 
 
 def text_of(events):
-    return "".join(event.text for event in events if isinstance(event, Text)).split()
+    return "".join(event.text for event in events if isinstance(event, TextChunk)).split()
 
 
 def last_call(events):
-    return [event.call for event in events if isinstance(event, ToolChanged)][-1]
+    return [event.call for event in events if isinstance(event, ToolCallChanged)][-1]
 
 
 async def test_text_and_thoughts_are_streamed_and_tokens_are_counted(make, tmp_path):
@@ -65,20 +64,22 @@ async def test_text_and_thoughts_are_streamed_and_tokens_are_counted(make, tmp_p
     async with make(script).connect() as remote:
         session = await remote.new_session(tmp_path)
         events = await events_of(session, "hello")
-    assert [event.text for event in events if isinstance(event, Text)] == ["one ", "two ", "three "]
-    assert "".join(event.text for event in events if isinstance(event, Thought)) == "hm"
+    assert [event.text for event in events if isinstance(event, TextChunk)] == ["one ", "two ", "three "]
+    assert "".join(event.text for event in events if isinstance(event, ThoughtChunk)) == "hm"
     assert events[-1].stop_reason == "end_turn"
     assert events[-1].usage.output_tokens > 0
     assert script.seen == [["user: hello"]]
 
 
-async def test_a_tool_asks_and_its_call_is_shown_with_arguments_and_result(make, tmp_path):
+async def test_tool_asks_and_shows_arguments_and_result(make, tmp_path):
     notes = Notes()
     script = Script([Reply("let me", calls=[("write_note", {"text": "a"})]), Reply("done")])
     async with make(script, notes.tools()).connect(policy=allow_all()) as remote:
         events = await events_of(await remote.new_session(tmp_path), "write a")
     assert notes.written == ["a"]
-    assert [event.question.tool_call.name for event in events if isinstance(event, Asked)] == ["write_note"]
+    assert [event.question.tool_call.name for event in events if isinstance(event, PermissionRequested)] == [
+        "write_note"
+    ]
     call = last_call(events)
     assert (call.status, call.raw_input) == ("completed", {"text": "a"})
     assert [part.content.text for part in call.content] == ["wrote a"]
@@ -86,7 +87,7 @@ async def test_a_tool_asks_and_its_call_is_shown_with_arguments_and_result(make,
     assert text_of(events) == ["let", "me", "done"]
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(make, tmp_path):
+async def test_denied_call_does_not_run_and_the_model_is_informed(make, tmp_path):
     notes = Notes()
     script = Script([Reply(calls=[("write_note", {"text": "a"})]), Reply("a pity")])
     async with make(script, notes.tools()).connect(policy=deny_all()) as remote:
@@ -98,16 +99,16 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told(make, tmp_path):
 
 
 @pytest.mark.parametrize("asks", [{"other"}, lambda name, arguments: arguments["text"] != "a", False])
-async def test_the_rule_of_the_author_says_which_calls_ask(make, tmp_path, asks):
+async def test_authors_rule_decides_which_calls_ask(make, tmp_path, asks):
     notes = Notes()
     script = Script([Reply(calls=[("write_note", {"text": "a"})]), Reply("done")])
     async with make(script, notes.tools(), asks=asks).connect(policy=deny_all()) as remote:
         events = await events_of(await remote.new_session(tmp_path), "write a")
     assert notes.written == ["a"]
-    assert not [event for event in events if isinstance(event, Asked)]
+    assert not [event for event in events if isinstance(event, PermissionRequested)]
 
 
-async def test_a_tool_of_the_client_is_there_and_is_called(make, tmp_path):
+async def test_tool_of_the_client_can_be_called(make, tmp_path):
     def look_up(word: str) -> str:
         """Look up a word."""
         return f"{word} is known"
@@ -124,13 +125,13 @@ async def test_a_tool_of_the_client_is_there_and_is_called(make, tmp_path):
     assert script.seen[-1][-1] == "tool: acp is known"
 
 
-async def test_a_turn_that_is_stopped_in_a_call_leaves_no_call_open_for_the_model(make, tmp_path):
+async def test_turn_stopped_during_a_call_leaves_no_open_call(make, tmp_path):
     notes = Notes()
     script = Script([Reply("let me", calls=[("write_note", {"text": "a"})]), Reply("on we go")])
-    async with make(script, notes.tools()).connect(policy=ask(never_answers)) as remote:
+    async with make(script, notes.tools()).connect(policy=ask_user(never_answers)) as remote:
         session = await remote.new_session(tmp_path)
         async for event in session.prompt("write a"):
-            if isinstance(event, ToolChanged) and event.is_new:
+            if isinstance(event, ToolCallChanged) and event.is_new:
                 session.cancel()
         assert event.stop_reason == "cancelled"
         await events_of(session, "go on")
@@ -139,7 +140,7 @@ async def test_a_turn_that_is_stopped_in_a_call_leaves_no_call_open_for_the_mode
     assert script.seen[1].count("call: write_note") == script.seen[1].count("tool: stopped")
 
 
-async def test_a_session_that_is_loaded_again_has_the_memory_of_the_framework(make, tmp_path):
+async def test_loaded_session_has_the_frameworks_memory(make, tmp_path):
     notes = Notes()
     first = Script([Reply("let me", calls=[("write_note", {"text": "a"})]), Reply("done")])
     async with make(first, notes.tools()).connect(policy=allow_all()) as remote:
@@ -155,13 +156,13 @@ async def test_a_session_that_is_loaded_again_has_the_memory_of_the_framework(ma
     assert second.seen[1] == [*earlier, "user: what did you do?", "agent: as I said", "user: and then?"]
 
 
-async def test_a_cancelled_turn_is_answered_cancelled_and_remembered_as_far_as_it_was_said(make, tmp_path):
+async def test_cancelled_turn_is_remembered_up_to_the_sent_text(make, tmp_path):
     script = Script([Reply("one two", waits=True), Reply("on we go")])
     async with make(script).connect() as remote:
         session = await remote.new_session(tmp_path)
         turn = session.prompt("count")
         async for event in turn:
-            if isinstance(event, Text) and event.text == "two ":
+            if isinstance(event, TextChunk) and event.text == "two ":
                 session.cancel()
         assert event.stop_reason == "cancelled"
         events = await events_of(session, "go on")
@@ -169,7 +170,7 @@ async def test_a_cancelled_turn_is_answered_cancelled_and_remembered_as_far_as_i
     assert script.seen[1] == ["user: count", "agent: one two", "user: go on"]
 
 
-async def test_a_model_that_fails_is_one_error_and_the_session_goes_on(make, tmp_path):
+async def test_failing_model_is_one_error_and_the_session_continues(make, tmp_path):
     script = Script([Reply(fails="the provider is down"), Reply("back")])
     async with make(script).connect() as remote:
         session = await remote.new_session(tmp_path)
@@ -178,7 +179,7 @@ async def test_a_model_that_fails_is_one_error_and_the_session_goes_on(make, tmp
         assert text_of(await events_of(session, "again")) == ["back"]
 
 
-async def test_two_sessions_at_once_do_not_mix(make, tmp_path):
+async def test_concurrent_sessions_do_not_mix(make, tmp_path):
     script = Script([Reply("a"), Reply("b"), Reply("c")])
     async with make(script).connect() as remote:
         one, two = await remote.new_session(tmp_path), await remote.new_session(tmp_path)
@@ -188,7 +189,12 @@ async def test_two_sessions_at_once_do_not_mix(make, tmp_path):
     assert script.seen == [["user: first"], ["user: second"], ["user: first", "agent: a", "user: third"]]
 
 
-async def test_a_graph_gets_a_prompt_of_one_text_as_a_str(tmp_path):
+async def test_graph_receives_a_single_text_as_a_str(tmp_path):
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    from dragoman.agent.adapters import langgraph
+
     def answer(state: MessagesState) -> dict[str, Any]:
         return {"messages": [AIMessage(state["messages"][-1].content.upper())]}
 

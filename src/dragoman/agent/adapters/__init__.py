@@ -1,4 +1,4 @@
-"""Agents of frameworks as ACP agents: `pydantic_ai`, `langgraph` and `openai_agents`, each with a function `adapt`.
+"""Runs agents of other frameworks as ACP agents: `pydantic_ai`, `langgraph` and `openai_agents`, each with `adapt`.
 
-Each module imports its framework, so it is imported by name: `from dragoman.agent.adapters import langgraph`.
+Each module imports its framework, so import it by name: `from dragoman.agent.adapters import langgraph`.
 """

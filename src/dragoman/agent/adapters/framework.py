@@ -1,9 +1,9 @@
-"""The parts that the adapters share: which calls ask, calls that are shown, prompts in parts, a framework's memory.
+"""Common parts of the adapters: the rule for asking, shown tool calls, prompt parts, and a framework's memory.
 
-A framework runs its own loop of model and tools. An adapter streams what the loop says, and stands around each tool:
-the call is announced, asked about where the author's rule says so, run by the framework, and ended with its result.
-The framework's own messages are kept as records of the session's log, those of each turn in one record, so that a
-session that is loaded again has the memory that the framework had.
+A framework runs its own loop of model and tools. An adapter streams the output of the loop and wraps each tool. The
+call is announced, permission is requested if the author's rule says so, the framework runs the call, and its result is
+shown. The messages of the framework are stored in the session log, one record per turn, so that a loaded session has
+the memory that the framework had.
 """
 
 import contextlib
@@ -19,17 +19,17 @@ from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 AskRule = bool | Collection[str] | Callable[[str, dict[str, Any]], bool]
-"""Which tools ask before they run: all, none, those of these names, or those for which the function says so."""
+"""Which tools ask before they run: all, none, the named ones, or those for which the function returns True."""
 
 R = TypeVar("R")
 
 
-class CallDenied(DragomanError):
-    """A call was not allowed; the message is for the model."""
+class CallDeniedError(DragomanError):
+    """A call was denied. The message is for the model."""
 
 
 class ToolRule(msgspec.Struct, frozen=True):
-    """The author's word on the framework's own tools: which ask, and of which kind each is."""
+    """The author's settings for the framework's tools: which of them ask, and their ACP kinds."""
 
     asks: AskRule = True
     kinds: Mapping[str, v1.ToolKind] = {}
@@ -44,16 +44,16 @@ class ToolRule(msgspec.Struct, frozen=True):
 async def show_call(
     turn: Turn, rule: ToolRule, name: str, arguments: dict[str, Any], execute: Callable[[], Awaitable[R]]
 ) -> R:
-    """Announce a call of a framework's tool, ask where the rule says so, run it and show its result.
+    """Announce a call of a framework's tool, ask if the rule says so, run it and show its result.
 
-    Raises CallDenied, and what the tool raises, which ends the call as failed.
+    Raises CallDeniedError and the tool's exceptions, which mark the call as failed.
     """
     asks = rule.asks_about(name, arguments)
     kind = rule.kinds.get(name, "other")
     async with turn.tool(name, name=name, kind=kind, raw_input=arguments, asks=asks) as call:
         if asks and not await call.allowed():
             await call.end()
-            raise CallDenied(f"not allowed: {call.denial}")
+            raise CallDeniedError(f"not allowed: {call.denial}")
         result = await execute()
         text = result_text(result)
         if text:
@@ -62,9 +62,9 @@ async def show_call(
 
 
 def result_text(result: object) -> str:
-    """Return the result of a tool as text: words as they are, other values as JSON, the rest by `str`."""
+    """Return a tool's result as text: strings unchanged, other values as JSON, and the rest by `str`."""
     if result is None or isinstance(result, str):
-        return str(result or "")  # a plain one: some frameworks have subclasses
+        return str(result or "")  # a plain str, because some frameworks return subclasses
     if isinstance(text := getattr(result, "text", None), str):  # a message
         return str(text)
     with contextlib.suppress(TypeError, ValueError, RecursionError):
@@ -73,7 +73,7 @@ def result_text(result: object) -> str:
 
 
 def _encode_unknown(value: object) -> object:
-    dump = getattr(value, "model_dump", None)  # pydantic's models, of which frameworks are made
+    dump = getattr(value, "model_dump", None)  # frameworks use pydantic models
     return dump(mode="json") if callable(dump) else str(value)
 
 
@@ -81,15 +81,14 @@ def _encode_unknown(value: object) -> object:
 
 
 def prompt_parts(turn: Turn) -> list[str | v1.ImageContent | v1.AudioContent]:
-    """Return the prompt in parts: text, links and files as text, pictures and sounds as they are."""
+    """Return the parts of the prompt: text, links and files as text, images and audio unchanged."""
     return [_part(block) for block in turn.prompt]
 
 
 def prompt_text(turn: Turn) -> str:
-    """Return the prompt as one text; pictures and sounds are named."""
+    """Return the prompt as one text. Images and audio are only mentioned."""
     return "\n\n".join(
-        part if isinstance(part, str) else f"[{part.mime_type} that is not repeated here]"
-        for part in prompt_parts(turn)
+        part if isinstance(part, str) else f"[{part.mime_type}, not repeated here]" for part in prompt_parts(turn)
     )
 
 
@@ -106,7 +105,7 @@ def _part(block: v1.ContentBlock) -> str | v1.ImageContent | v1.AudioContent:
         case v1.EmbeddedResource(resource=resource):
             return f"[{resource.uri}, {getattr(resource, 'mime_type', None) or 'binary'}]"
         case _:
-            return "[content of an unknown kind]"
+            return "[content of an unknown type]"
 
 
 # ── the framework's memory ────────────────────────────────────────────────────────────────────────
@@ -118,20 +117,20 @@ class _TurnRecord(msgspec.Struct):
 
 
 class FrameworkMemory:
-    """The messages of a framework by session, as JSON values: kept as records of the log, one record for each turn."""
+    """The messages of a framework by session, as JSON values. The session log has one record of them per turn."""
 
     def __init__(self, agent: Agent, framework: str) -> None:
         self._framework = framework
         self._messages: WeakKeyDictionary[Session, list[Any]] = WeakKeyDictionary()
         agent.on_open(self._begin)
-        agent.on_record(self._take)
+        agent.on_record(self._restore)
 
     def messages(self, session: Session) -> list[Any]:
         """Return the messages of all turns so far."""
         return self._messages.setdefault(session, [])
 
     def extend(self, session: Session, messages: Sequence[Any]) -> None:
-        """Keep the messages of a turn. Raises LogFailed."""
+        """Add the messages of a turn. Raises LogError."""
         if messages:
             session.record(_TurnRecord(self._framework, list(messages)))
             self.messages(session).extend(messages)
@@ -139,20 +138,20 @@ class FrameworkMemory:
     async def _begin(self, session: Session) -> None:
         self._messages[session] = []
 
-    def _take(self, session: Session, data: bytes) -> None:
+    def _restore(self, session: Session, data: bytes) -> None:
         record = msgspec.json.decode(data, type=_TurnRecord)
         if record.framework == self._framework:
             self.messages(session).extend(record.messages)
 
 
-# ── the turn of the code that runs ────────────────────────────────────────────────────────────────
+# ── the current turn ──────────────────────────────────────────────────────────────────────────────
 
 _turn: ContextVar[Turn | None] = ContextVar("dragoman_turn", default=None)
 
 
 @contextlib.contextmanager
 def running(turn: Turn) -> Generator[None]:
-    """Let `current_turn` return this turn, in this task and those that it starts."""
+    """Make `current_turn` return this turn, in this task and in the tasks that it starts."""
     token = _turn.set(turn)
     try:
         yield
@@ -161,5 +160,5 @@ def running(turn: Turn) -> Generator[None]:
 
 
 def current_turn() -> Turn | None:
-    """Return the turn that is being answered, for tools of a framework that want to say or ask something."""
+    """Return the turn that is being answered, for tools of a framework that send text or ask the user."""
     return _turn.get()

@@ -1,4 +1,4 @@
-"""A LangGraph graph, or a LangChain agent, as an ACP agent.
+"""Runs a LangGraph graph or a LangChain agent as an ACP agent.
 
     from langchain.agents import create_agent
     from dragoman.agent.adapters import langgraph
@@ -6,13 +6,13 @@
     graph = create_agent("openai:gpt-5", tools=[search], middleware=[langgraph.AcpMiddleware()])
     langgraph.adapt(graph, "searcher").run()
 
-The graph's state has `messages`. Each tool of its tool nodes is shown, and asked about by the author's rule; a denial
-is the result of the call. A node that calls a tool by itself shows it by itself, with `current_turn`. The middleware
-gives the model the tools of the client's MCP servers; a graph without `create_agent` has `mcp_tools` and
-`wrap_tool_call`.
+The graph's state must have `messages`. Each tool of its tool nodes is shown and asks according to the author's rule. A
+denial becomes the result of the call. A node that calls a tool directly shows the call with `current_turn`. The
+middleware offers the model the tools of the client's MCP servers. A graph without `create_agent` uses `mcp_tools` and
+`wrap_tool_call` instead.
 """
 
-# LangGraph leaves the parameters of its own generic types open.
+# LangGraph leaves the parameters of its generic types open.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -41,7 +41,7 @@ from langgraph.types import Command
 from dragoman.agent import Agent, Turn
 from dragoman.agent.adapters.framework import (
     AskRule,
-    CallDenied,
+    CallDeniedError,
     FrameworkMemory,
     ToolRule,
     current_turn,
@@ -77,12 +77,12 @@ def adapt(
     config: RunnableConfig | None = None,
     **options: Any,
 ) -> Agent:
-    """Make an ACP agent of a compiled graph whose state has `messages`.
+    """Create an ACP agent from a compiled graph whose state has `messages`.
 
-    `asks` says which tools ask before they run: by default all; names, or a function of name and arguments. `kinds` has
-    the ACP kind of a tool by its name. `config` is that of each run; its `thread_id` is the id of the session, so a
-    graph with a checkpointer keeps its state there, and one without is given the messages of the session's log.
-    `options` are those of `dragoman.agent.Agent`.
+    `asks` says which tools ask before they run: all by default, named tools, or a function of name and arguments.
+    `kinds` maps tool names to ACP kinds. `config` applies to each run, and its `thread_id` is the session ID. A graph
+    with a checkpointer keeps its state there. Any other graph receives the messages from the session log. `options`
+    are passed to `dragoman.agent.Agent`.
     """
     agent = Agent(name, **options)
     memory = FrameworkMemory(agent, "langgraph")
@@ -107,7 +107,7 @@ def adapt(
             return "max_turn_requests"
         finally:
             if kept is None:
-                kept = _stopped(turn, run.said)
+                kept = _stopped(turn, run.sent)
                 await _end_checkpoint(graph, settings, kept[-1])
             memory.extend(turn.session, messages_to_dict(kept))
 
@@ -115,14 +115,14 @@ def adapt(
 
 
 async def _known(graph: Graph, config: RunnableConfig) -> list[BaseMessage]:
-    """Return the messages that the graph's own checkpointer has for the session."""
+    """Return the messages that the graph's checkpointer has for the session."""
     if not graph.checkpointer:
         return []
     return (await graph.aget_state(config)).values.get("messages", [])
 
 
 async def _end_checkpoint(graph: Graph, config: RunnableConfig, answer: BaseMessage) -> None:
-    """Answer the calls that a stopped run has left open in the graph's own state, and add what was said."""
+    """Answer the calls that a stopped run left open in the graph's state, and add the text that was sent."""
     known = await _known(graph, config)
     if not known:
         return
@@ -133,33 +133,33 @@ async def _end_checkpoint(graph: Graph, config: RunnableConfig, answer: BaseMess
 
 
 class _Run:
-    """One run of the graph: its stream becomes what the turn says and thinks."""
+    """One run of the graph. Its stream becomes the text and the thoughts of the turn."""
 
     def __init__(self, turn: Turn, earlier: AbstractSet[str | None]) -> None:
         self._turn = turn
         self._earlier = earlier
         self._message: str | None = None
         self._state: list[BaseMessage] = []
-        self.said: list[str] = []
+        self.sent: list[str] = []
 
     async def stream(self, graph: Graph, messages: list[BaseMessage], config: RunnableConfig) -> None:
         """Run the graph to its end."""
         stream: Any = graph.astream({"messages": messages}, config, stream_mode=["messages", "values"])
         async for mode, value in stream:
             if mode == "messages":
-                await self._take(value[0])
+                await self._stream_message(value[0])
             else:
                 self._state = value.get("messages") or self._state
 
     def new_messages(self) -> list[BaseMessage]:
-        """Return the messages of the state that this run has added, the prompt included."""
+        """Return the messages that this run has added to the state, including the prompt."""
         return [message for message in self._state if message.id not in self._earlier]
 
     async def finish(self) -> v1.StopReason | None:
-        """Say an answer that was not streamed, count the tokens and return the stop reason."""
+        """Send an answer that was not streamed, count the tokens and return the stop reason."""
         replies = [message for message in self.new_messages() if isinstance(message, AIMessage)]
-        if replies and not self.said:
-            await self._say(str(replies[-1].text))
+        if replies and not self.sent:
+            await self._send(str(replies[-1].text))
         for reply in replies:
             if (usage := reply.usage_metadata) is not None:
                 await self._turn.usage(
@@ -171,8 +171,8 @@ class _Run:
                 )
         return _stop_reason(replies[-1]) if replies else None
 
-    async def _take(self, message: BaseMessage) -> None:
-        # A reply that was streamed in chunks does not come again as a whole; one that was not comes once.
+    async def _stream_message(self, message: BaseMessage) -> None:
+        # A reply that was streamed in chunks does not arrive again as a whole. A reply without streaming arrives once.
         if not isinstance(message, AIMessage) or message.id in self._earlier:
             return
         if message.id != self._message:
@@ -181,20 +181,20 @@ class _Run:
         for block in message.content_blocks:
             match block:
                 case {"type": "text", "text": text}:
-                    await self._say(text)
+                    await self._send(text)
                 case {"type": "reasoning", "reasoning": text}:
                     await self._turn.think(text)
                 case _:
                     pass
 
-    async def _say(self, text: str) -> None:
+    async def _send(self, text: str) -> None:
         if text:
-            self.said.append(text)
+            self.sent.append(text)
             await self._turn.say(text)
 
 
 def _stop_reason(reply: AIMessage) -> v1.StopReason | None:
-    """Return the stop reason of a reply, in the words of the providers that LangChain passes on."""
+    """Return the stop reason of a reply, from the provider's reason that LangChain passes on."""
     metadata = reply.response_metadata
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").lower()
     return _FINISH.get(reason)
@@ -204,50 +204,53 @@ def _stop_reason(reply: AIMessage) -> v1.StopReason | None:
 
 
 class _ShownTool(BaseTool):
-    """A tool of the graph whose calls are announced, asked about and ended; a denial is the result of the call.
+    """A tool of the graph whose calls are announced, ask for permission and end. A denial is the result of the call.
 
-    LangChain's callbacks could not do this: of a tool that is no coroutine they run in a thread, and their exceptions
-    are swallowed there, so a denied call would run.
+    LangChain's callbacks cannot do this. For a synchronous tool they run in a thread, and their exceptions are lost
+    there, so a denied call would run.
     """
 
     inner: BaseTool
     rule: Any
 
-    async def ainvoke(self, input: ToolInput, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 -- as it is there
-        """Show the call and run it; outside of a turn the tool is as it was."""
+    async def ainvoke(self, input: ToolInput, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 -- the name in LangChain
+        """Show the call and run it. Outside a turn, only run it."""
         turn = current_turn()
         if turn is None:
             return await self.inner.ainvoke(input, config, **kwargs)
         call = input if isinstance(input, dict) else {"args": {"input": input}}
-        given = call.get("args", call)
-        arguments = {key: value for key, value in given.items() if key in self.inner.args}  # not the injected ones
+        passed = call.get("args", call)
+        # Arguments that LangGraph injects are not shown to the user.
+        arguments = {key: value for key, value in passed.items() if key in self.inner.args}
         try:
             return await show_call(
                 turn, self.rule, self.name, arguments, lambda: self.inner.ainvoke(input, config, **kwargs)
             )
-        except CallDenied as denial:
+        except CallDeniedError as denial:
             return ToolMessage(str(denial), tool_call_id=call.get("id") or "", name=self.name, status="error")
 
-    def invoke(self, input: ToolInput, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 -- as it is there
-        """Run the tool outside of a turn; in a turn nobody could be asked from a thread. Raises ToolException."""
+    def invoke(self, input: ToolInput, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 -- the name in LangChain
+        """Run the tool outside a turn. In a turn, raise ToolException, because a thread cannot ask the user."""
         if current_turn() is not None:
-            raise ToolException(f"{self.name} is called by a node that is not async; make it async, so that it can ask")
+            raise ToolException(
+                f"{self.name} is called from a node that is not async. Make the node async, so that it can ask"
+            )
         return self.inner.invoke(input, config, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         del args, kwargs
-        raise ToolException(f"{self.name} is called by its private name")
+        raise ToolException(f"{self.name} was called as _run; call ainvoke")
 
 
 def _show_tools(graph: Graph, rule: ToolRule) -> None:
-    """Put a `_ShownTool` around each tool of the graph's tool nodes, and of those of its subgraphs."""
+    """Wrap each tool of the graph's tool nodes and of its subgraphs in a `_ShownTool`."""
     for node in graph.nodes.values():
         if isinstance(node.bound, ToolNode):
             tools = node.bound.tools_by_name
             tools.update({name: _shown(tool, rule) for name, tool in tools.items()})
     subgraphs: list[Any] = [subgraph for _, subgraph in graph.get_subgraphs()]
     for subgraph in subgraphs:
-        if isinstance(subgraph, Pregel):  # one that runs elsewhere has its own tools
+        if isinstance(subgraph, Pregel):  # a remote graph has its own tools
             _show_tools(subgraph, rule)
 
 
@@ -265,28 +268,28 @@ def _shown(tool: BaseTool, rule: ToolRule) -> BaseTool:
 
 
 class AcpMiddleware(AgentMiddleware[Any, Any]):
-    """For `create_agent`: gives the model the tools of the client's MCP servers."""
+    """Middleware for `create_agent` that offers the model the tools of the client's MCP servers."""
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """Add the MCP tools of the session to those of the request."""
+        """Add the session's MCP tools to the tools of the request."""
         tools = await mcp_tools()
         return await handler(request.override(tools=[*request.tools, *tools]) if tools else request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
-        """Run the call of an MCP tool, or any other."""
+        """Run a call of any tool, including MCP tools."""
         return await wrap_tool_call(request, handler)
 
 
 async def wrap_tool_call(
     request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
 ) -> ToolResult:
-    """Run a call of a `ToolNode`, with the client's MCP tools beside its own.
+    """Run a call of a `ToolNode`, which may be a call of one of the client's MCP tools.
 
-    For a graph of one's own: `ToolNode(tools, awrap_tool_call=wrap_tool_call)`.
+    Use it in your own graph: `ToolNode(tools, awrap_tool_call=wrap_tool_call)`.
     """
     call = request.tool_call
     if request.tool is None:
@@ -296,7 +299,7 @@ async def wrap_tool_call(
 
 
 async def mcp_tools() -> list[BaseTool]:
-    """Return the tools of the session's MCP servers as LangChain tools; none outside of a turn."""
+    """Return the tools of the session's MCP servers as LangChain tools. Outside a turn, return none."""
     turn = current_turn()
     return [] if turn is None else [_as_tool(turn, tool) for tool in await turn.mcp_tools()]
 
@@ -321,7 +324,7 @@ def _as_tool(turn: Turn, tool: McpTool) -> BaseTool:
 
 
 def _prompt(turn: Turn) -> str | list[str | dict[str, Any]]:
-    """Return the prompt; one that is a single text as a str, which graphs written by hand take for granted."""
+    """Return the prompt. A single text becomes a str, because hand-written graphs expect one."""
     match prompt_parts(turn):
         case [str(text)]:
             return text
@@ -334,7 +337,7 @@ def _media(part: v1.ImageContent | v1.AudioContent) -> dict[str, Any]:
     return {"type": kind, "base64": part.data, "mime_type": part.mime_type}
 
 
-def _stopped(turn: Turn, said: list[str]) -> list[BaseMessage]:
-    """Return the memory of a turn that was stopped: the prompt and what was said, without calls that never ended."""
-    answer = "".join(said) or "[stopped before an answer]"
+def _stopped(turn: Turn, sent: list[str]) -> list[BaseMessage]:
+    """Return the memory of a stopped turn: the prompt and the text that was sent, without unfinished calls."""
+    answer = "".join(sent) or "[stopped before answering]"
     return [HumanMessage(prompt_text(turn), id=str(uuid4())), AIMessage(answer, id=str(uuid4()))]

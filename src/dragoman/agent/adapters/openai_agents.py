@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK as an ACP agent.
+"""Runs an agent of the OpenAI Agents SDK as an ACP agent.
 
     from agents import Agent
     from dragoman.agent.adapters import openai_agents
@@ -6,8 +6,8 @@
     assistant = Agent(name="Brief", instructions="Be brief.", model="gpt-5")
     openai_agents.adapt(assistant, "brief").run()
 
-Function tools of the agent, and of the agents that it hands off to, are shown and asked about; a denial is the result
-of the call. Tools that run at OpenAI (web search, code interpreter) are not ours to ask about.
+Function tools of the agent and of its handoff agents are shown and ask for permission. A denial becomes the result of
+the call. Tools that run at OpenAI (web search, code interpreter) cannot ask.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from agents.tool_context import ToolContext
 from dragoman.agent import Agent, Turn
 from dragoman.agent.adapters.framework import (
     AskRule,
-    CallDenied,
+    CallDeniedError,
     FrameworkMemory,
     ToolRule,
     prompt_parts,
@@ -53,11 +53,11 @@ def adapt(
     run_config: agents.RunConfig | None = None,
     **options: Any,
 ) -> Agent:
-    """Make an ACP agent of an agent of the OpenAI Agents SDK.
+    """Create an ACP agent from an agent of the OpenAI Agents SDK.
 
-    `context` makes the context of a run. `asks` says which function tools ask before they run: by default all; names,
-    or a function of name and arguments. `kinds` has the ACP kind of a tool by its name. The tools of the client's MCP
-    servers are function tools of each run. `options` are those of `dragoman.agent.Agent`.
+    `context` creates the context of a run. `asks` says which function tools ask before they run: all by default, named
+    tools, or a function of name and arguments. `kinds` maps tool names to ACP kinds. The tools of the client's MCP
+    servers are function tools of each run. `options` are passed to `dragoman.agent.Agent`.
     """
     agent = Agent(name, **options)
     memory = FrameworkMemory(agent, "openai-agents")
@@ -73,7 +73,7 @@ def adapt(
         try:
             with running(turn):
                 result = agents.Runner.run_streamed(
-                    _dressed(framework, turn, rule, extra),
+                    _with_shown_tools(framework, turn, rule, extra),
                     [*before, prompt],
                     context=context(turn) if context is not None else None,
                     max_turns=max_turns,
@@ -81,7 +81,7 @@ def adapt(
                 )
                 try:
                     async for event in result.stream_events():
-                        await run.take(event)
+                        await run.stream(event)
                 finally:
                     result.cancel()
             kept = result.to_input_list()[len(before) :]
@@ -92,22 +92,22 @@ def adapt(
         except ModelRefusalError:
             return "refusal"
         finally:
-            memory.extend(turn.session, _stopped(turn, run.said) if kept is None else kept)
+            memory.extend(turn.session, _stopped(turn, run.sent) if kept is None else kept)
         return "refusal" if run.refused else None
 
     return agent
 
 
 class _Run:
-    """One run of the framework: its events become what the turn says and thinks."""
+    """One run of the framework. Its events become the text and the thoughts of the turn."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self.said: list[str] = []
+        self.sent: list[str] = []
         self.refused = False
 
-    async def take(self, event: agents.StreamEvent) -> None:
-        """Pass on a piece of text or of a thought; calls are shown around their tools."""
+    async def stream(self, event: agents.StreamEvent) -> None:
+        """Send a piece of text or of a thought. Calls are shown by their wrapped tools."""
         if event.type != "raw_response_event":
             return
         kind = event.data.type
@@ -116,14 +116,14 @@ class _Run:
             return
         if kind in (_TEXT, _REFUSAL):
             self.refused = self.refused or kind == _REFUSAL
-            await self._say(delta)
+            await self._send(delta)
         elif kind in _THOUGHTS:
             await self._turn.think(delta)
 
     async def finish(self, result: agents.RunResultStreaming) -> None:
-        """Say an output that was not streamed as text, and count the tokens."""
-        if not self.said:
-            await self._say(result_text(result.final_output))
+        """Send an output that was not streamed as text, and count the tokens."""
+        if not self.sent:
+            await self._send(result_text(result.final_output))
         usage = result.context_wrapper.usage
         await self._turn.usage(
             input_tokens=usage.input_tokens,
@@ -132,21 +132,23 @@ class _Run:
             cached_read_tokens=usage.input_tokens_details.cached_tokens,
         )
 
-    async def _say(self, text: str) -> None:
+    async def _send(self, text: str) -> None:
         if text:
-            self.said.append(text)
+            self.sent.append(text)
             await self._turn.say(text)
 
 
-def _dressed(agent: agents.Agent[Any], turn: Turn, rule: ToolRule, extra: list[agents.Tool]) -> agents.Agent[Any]:
-    """Return a copy of an agent, and of the agents that it hands off to, whose tools are shown and asked about."""
+def _with_shown_tools(
+    agent: agents.Agent[Any], turn: Turn, rule: ToolRule, extra: list[agents.Tool]
+) -> agents.Agent[Any]:
+    """Return copies of an agent and its handoff agents whose tools are shown and ask for permission."""
     copies: dict[int, agents.Agent[Any]] = {}
 
     def copy(original: agents.Agent[Any]) -> agents.Agent[Any]:
         if id(original) not in copies:
-            copies[id(original)] = made = original.clone()  # known before its handoffs are copied: they may lead back
-            made.tools = [*(_shown(tool, turn, rule) for tool in original.tools), *extra]
-            made.handoffs = [copy(each) if isinstance(each, agents.Agent) else each for each in original.handoffs]
+            copies[id(original)] = clone = original.clone()  # stored first, because handoffs may be cyclic
+            clone.tools = [*(_shown(tool, turn, rule) for tool in original.tools), *extra]
+            clone.handoffs = [copy(each) if isinstance(each, agents.Agent) else each for each in original.handoffs]
         return copies[id(original)]
 
     return copy(agent)
@@ -159,15 +161,14 @@ def _shown(tool: agents.Tool, turn: Turn, rule: ToolRule) -> agents.Tool:
     async def invoke(context: ToolContext[Any], text: str) -> Any:
         try:
             return await show_call(turn, rule, tool.name, _arguments(text), lambda: tool.on_invoke_tool(context, text))
-        except CallDenied as denial:
+        except CallDeniedError as denial:
             return str(denial)
 
     return replace(tool, on_invoke_tool=invoke)
 
 
 def _as_tool(turn: Turn, tool: McpTool) -> agents.Tool:
-    async def invoke(context: ToolContext[Any], text: str) -> str:
-        del context
+    async def invoke(_context: ToolContext[Any], text: str) -> str:
         return (await turn.call_tool(tool, _arguments(text))).text
 
     return agents.FunctionTool(
@@ -180,7 +181,7 @@ def _as_tool(turn: Turn, tool: McpTool) -> agents.Tool:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Return the arguments of a call; what a model wrote in place of an object stands under `input`."""
+    """Return the arguments of a call. If the model wrote something other than an object, return it as `input`."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
@@ -202,7 +203,7 @@ def _prompt(turn: Turn) -> TResponseInputItem:
     return {"role": "user", "content": content}
 
 
-def _stopped(turn: Turn, said: list[str]) -> list[Any]:
-    """Return the memory of a turn that was stopped: the prompt and what was said, without calls that never ended."""
-    answer = "".join(said) or "[stopped before an answer]"
+def _stopped(turn: Turn, sent: list[str]) -> list[Any]:
+    """Return the memory of a stopped turn: the prompt and the text that was sent, without unfinished calls."""
+    answer = "".join(sent) or "[stopped before answering]"
     return [{"role": "user", "content": prompt_text(turn)}, {"role": "assistant", "content": answer}]

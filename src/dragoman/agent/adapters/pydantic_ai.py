@@ -1,4 +1,4 @@
-"""A pydantic-ai agent as an ACP agent.
+"""Runs a pydantic-ai agent as an ACP agent.
 
 from pydantic_ai import Agent
 from dragoman.agent.adapters import pydantic_ai
@@ -23,7 +23,7 @@ from pydantic_ai.usage import UsageLimits
 from dragoman.agent import Agent, Turn
 from dragoman.agent.adapters.framework import (
     AskRule,
-    CallDenied,
+    CallDeniedError,
     FrameworkMemory,
     ToolRule,
     prompt_parts,
@@ -52,11 +52,11 @@ def adapt(
     usage_limits: UsageLimits | None = None,
     **options: Any,
 ) -> Agent:
-    """Make an ACP agent of a pydantic-ai agent.
+    """Create an ACP agent from a pydantic-ai agent.
 
-    `deps` makes the dependencies of a run. `asks` says which of the agent's own tools ask before they run: by default
-    all; names, or a function of name and arguments. `kinds` has the ACP kind of a tool by its name. The tools of the
-    client's MCP servers are a toolset of each run. `options` are those of `dragoman.agent.Agent`.
+    `deps` creates the dependencies of a run. `asks` says which of the agent's tools ask before they run: all by
+    default, named tools, or a function of name and arguments. `kinds` maps tool names to ACP kinds. The tools of the
+    client's MCP servers are a toolset of each run. `options` are passed to `dragoman.agent.Agent`.
     """
     agent = Agent(name, **options)
     memory = FrameworkMemory(agent, "pydantic-ai")
@@ -79,7 +79,7 @@ def adapt(
                     usage_limits=usage_limits,
                 ) as events:
                     async for event in events:
-                        await run.take(event)
+                        await run.stream(event)
             if run.result is not None:
                 kept = parts.ModelMessagesTypeAdapter.dump_python(run.result.new_messages(), mode="json")
             return await run.finish()
@@ -89,26 +89,26 @@ def adapt(
         except ContentFilterError:
             return "refusal"
         finally:
-            memory.extend(turn.session, _stopped(turn, run.said) if kept is None else kept)
+            memory.extend(turn.session, _stopped(turn, run.sent) if kept is None else kept)
 
     return agent
 
 
 class _Run:
-    """One run of the framework: its events become what the turn says and thinks."""
+    """One run of the framework. Its events become the text and the thoughts of the turn."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self.said: list[str] = []
+        self.sent: list[str] = []
         self.result: AgentRunResult[Any] | None = None
 
-    async def take(self, event: object) -> None:
+    async def stream(self, event: object) -> None:
         match event:
             case parts.PartStartEvent(part=parts.TextPart(content=text)):
                 self._turn.new_message()
-                await self._say(text)
+                await self._send(text)
             case parts.PartDeltaEvent(delta=parts.TextPartDelta(content_delta=text)):
-                await self._say(text)
+                await self._send(text)
             case parts.PartStartEvent(part=parts.ThinkingPart(content=text)):
                 await self._turn.think(text)
             case parts.PartDeltaEvent(delta=parts.ThinkingPartDelta(content_delta=text)):
@@ -119,12 +119,12 @@ class _Run:
                 pass
 
     async def finish(self) -> v1.StopReason | None:
-        """Say an output that is no text, count the tokens and return the stop reason."""
+        """Send an output that is not text, count the tokens and return the stop reason."""
         result = self.result
         if result is None:
             return None
-        if not self.said:
-            await self._say(result_text(result.output))
+        if not self.sent:
+            await self._send(result_text(result.output))
         usage = result.usage
         await self._turn.usage(
             input_tokens=usage.input_tokens,
@@ -134,14 +134,14 @@ class _Run:
         )
         return _FINISH.get(result.response.finish_reason or "")
 
-    async def _say(self, text: str) -> None:
+    async def _send(self, text: str) -> None:
         if text:
-            self.said.append(text)
+            self.sent.append(text)
             await self._turn.say(text)
 
 
 class _ShownCalls(AbstractCapability[Any]):
-    """Stands around each call of the framework's own tools; those of MCP servers are shown by the turn itself."""
+    """Wraps each call of the framework's own tools. The turn shows the calls of MCP tools."""
 
     def __init__(self, turn: Turn, rule: ToolRule, others: frozenset[str]) -> None:
         self._turn = turn
@@ -157,14 +157,14 @@ class _ShownCalls(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Announce the call, ask, run it and show its result; a denial is the tool's result."""
+        """Announce the call, ask, run it and show its result. A denial becomes the tool's result."""
         del ctx
         if tool_def.name in self._others or tool_def.kind != "function":
             return await handler(args)
         arguments = call.args_as_dict()
         try:
             return await show_call(self._turn, self._rule, tool_def.name, arguments, lambda: handler(args))
-        except CallDenied as denial:
+        except CallDeniedError as denial:
             raise ToolFailed(str(denial)) from None
 
 
@@ -185,8 +185,8 @@ def _prompt(turn: Turn) -> list[parts.UserContent]:
     ]
 
 
-def _stopped(turn: Turn, said: list[str]) -> list[Any]:
-    """Return the memory of a turn that was stopped: the prompt and what was said, without calls that never ended."""
+def _stopped(turn: Turn, sent: list[str]) -> list[Any]:
+    """Return the memory of a stopped turn: the prompt and the text that was sent, without unfinished calls."""
     request = parts.ModelRequest(parts=[parts.UserPromptPart(prompt_text(turn))])
-    reply = parts.ModelResponse(parts=[parts.TextPart("".join(said) or "[stopped before an answer]")])
+    reply = parts.ModelResponse(parts=[parts.TextPart("".join(sent) or "[stopped before answering]")])
     return parts.ModelMessagesTypeAdapter.dump_python([request, reply], mode="json")

@@ -1,1 +1,1 @@
-"""Slash commands: requests of the person to the program itself, and the prompts of MCP servers."""
+"""Slash commands: requests of the user to the program, and the prompts of MCP servers."""

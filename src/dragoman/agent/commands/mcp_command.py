@@ -1,4 +1,4 @@
-"""The command `/mcp`: how the session's servers are, and changing them."""
+"""The command `/mcp` shows the state of the session's servers and changes them."""
 
 import re
 import shlex
@@ -7,9 +7,9 @@ from itertools import takewhile
 
 from dragoman.agent.commands.command import SlashCommand
 from dragoman.agent.servers.session_servers import ClientServer, SessionServer
-from dragoman.agent.session import Session
-from dragoman.agent.turn import Turn
-from dragoman.errors import ServerFailure
+from dragoman.agent.sessions.session import Session
+from dragoman.agent.turns.turn import Turn
+from dragoman.errors import McpServerError
 from dragoman.mcp.definition import Definition, HttpServer, SseServer, StdioServer, describe
 from dragoman.mcp.info import ServerStatus
 from dragoman.text import one_line
@@ -21,7 +21,7 @@ USAGE = (
 )
 
 MAX_LISTED = 100
-"""Resources that are shown of one server."""
+"""The number of resources that are shown per server."""
 
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _FLAGS = frozenset(("--sse", "--no-roots"))
@@ -32,8 +32,8 @@ async def _mcp(turn: Turn) -> None:
     await turn.say(await _answer(turn.session, turn.arguments))
 
 
-async def _answer(session: Session, words: str) -> str:
-    verb, _, rest = words.partition(" ")
+async def _answer(session: Session, text: str) -> str:
+    verb, _, rest = text.partition(" ")
     if not verb:
         return _table(session)
     if verb not in _VERBS or not rest.strip():
@@ -45,13 +45,15 @@ def _table(session: Session) -> str:
     members = {member.name: member for member in session.mcp.servers.members()}
     statuses = session.mcp.servers.statuses()
     if not statuses:
-        return "There are no MCP servers in this session. The client or the agent names them, or `/mcp add` does."
-    rows = ["| Server | From | State | Tools | What |", "| --- | --- | --- | --- | --- |"]
+        return (
+            "There are no MCP servers in this session. The client or the agent provides them, or `/mcp add` adds one."
+        )
+    rows = ["| Server | From | State | Tools | Command or URL |", "| --- | --- | --- | --- | --- |"]
     origin_of = session.mcp.servers.origin_of
     rows += [_row(status, origin_of(status.name), members.get(status.name)) for status in statuses]
     reasons = [f"**{status.name}**: \n{fenced(status.reason)}" for status in statuses if status.reason]
     shadowed = [
-        f"The agent's server {name} is not used: the client has given one of that name."
+        f"The agent's server {name} is not used: the client provides one with the same name."
         for name in session.mcp.servers.shadowed()
     ]
     return "\n\n".join(["\n".join(rows), *reasons, *shadowed])
@@ -69,32 +71,32 @@ def _cell(text: str) -> str:
 
 async def _restart(session: Session, name: str) -> str:
     server = await session.mcp.restart(name)
-    await server.settled()
+    await session.mcp.settled(server)
     if server.state == "ready":
         return f"{name} is ready, with {len(server.tools)} tools."
-    return f"{name} failed again: {server.reason or 'it was stopped meanwhile'}"
+    return f"{name} failed again: {server.reason or 'it was stopped'}"
 
 
-async def _add(session: Session, words: str) -> str:
-    server = session.mcp.servers.add(ClientServer(parse_server(words))).server
-    await server.settled()
+async def _add(session: Session, text: str) -> str:
+    server = session.mcp.servers.add(ClientServer(parse_server(text))).server
+    await session.mcp.settled(server)
     if server.state == "ready":
-        return f"{server.name} is ready, with {len(server.tools)} tools. It is here until the session is closed."
-    return f"{server.name} failed: {server.reason or 'it was stopped meanwhile'}"
+        return f"{server.name} is ready, with {len(server.tools)} tools. It stays until the session is closed."
+    return f"{server.name} failed: {server.reason or 'it was stopped'}"
 
 
 async def _remove(session: Session, name: str) -> str:
     await session.mcp.servers.remove(name)
-    return f"{name} is gone from this session."
+    return f"{name} was removed from this session."
 
 
-async def _resources(session: Session, words: str) -> str:
-    """List what a server has, or complete the beginning of an address."""
-    name, _, beginning = words.partition(" ")
+async def _resources(session: Session, text: str) -> str:
+    """List the resources of a server, or complete the beginning of an address."""
+    name, _, beginning = text.partition(" ")
     resources = session.mcp.resources
     if beginning.strip():
         found = await resources.complete(name, beginning.strip())
-        return fenced("\n".join(found)) if found else f"No address of {name} begins so."
+        return fenced("\n".join(found)) if found else f"{name} has no address that starts with this."
     listed = [(each.uri, each.title or each.name) for each in await resources.list(name)]
     listed += [(each.uri_template, each.title or each.name) for each in await resources.templates(name)]
     if not listed:
@@ -112,15 +114,15 @@ _VERBS: dict[str, Callable[[Session, str], Awaitable[str]]] = {
 }
 
 
-def parse_server(words: str) -> Definition:
-    """Read `NAME [--no-roots] [VARIABLE=VALUE…] COMMAND ARGS…` or `NAME [--no-roots] [--sse] URL`.
+def parse_server(text: str) -> Definition:
+    """Parse `NAME [--no-roots] [VARIABLE=VALUE…] COMMAND ARGS…` or `NAME [--no-roots] [--sse] URL`.
 
-    Raises ServerFailure in words.
+    Raises McpServerError.
     """
     try:
-        name, *rest = shlex.split(words)
+        name, *rest = shlex.split(text)
     except ValueError as error:
-        raise ServerFailure(f"this cannot be read: {error}; expected {USAGE}") from None
+        raise McpServerError(f"this is not valid: {error}; expected {USAGE}") from None
     flags = list(takewhile(_FLAGS.__contains__, rest))
     rest, roots = rest[len(flags) :], "--no-roots" not in flags
     if rest and rest[0].startswith(("http://", "https://")):
@@ -130,7 +132,7 @@ def parse_server(words: str) -> Definition:
         env.append((variable[1], variable[2]))
         rest.pop(0)
     if not rest:
-        raise ServerFailure(f"{name.partition('=')[0]} has no command and no URL; expected {USAGE}")
+        raise McpServerError(f"{name.partition('=')[0]} has no command and no URL; expected {USAGE}")
     return StdioServer(name, rest[0], tuple(rest[1:]), tuple(env), roots=roots)
 
 

@@ -1,4 +1,4 @@
-"""All commands of a session: those of the program, `/help` and `/mcp`, and the prompts of its MCP servers."""
+"""All commands of a session: the program's, `/help` and `/mcp`, and the prompts of its MCP servers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from pathlib import Path
 from dragoman.agent.commands.command import COMMAND_NAME, SlashCommand
 from dragoman.agent.commands.mcp_command import MCP_COMMAND
 from dragoman.agent.commands.mcp_prompts import prompt_commands
-from dragoman.agent.prompt_words import first_words, unwrap
-from dragoman.agent.session import Session
-from dragoman.agent.turn import Turn
+from dragoman.agent.sessions.session import Session
+from dragoman.agent.turns.prompt_words import first_text, unwrap
+from dragoman.agent.turns.turn import Turn
 from dragoman.protocol import v1
 
 _COMMAND = re.compile(rf"/({COMMAND_NAME.pattern})(?:\s+(.*))?\s*\Z", re.DOTALL)
@@ -18,15 +18,15 @@ _PROMPT = re.compile(r"/[\w.-]+:[\w.-]")
 
 
 class CommandRegistry:
-    """The commands of an agent, by name; one of the program takes the place of ours of the same name."""
+    """The commands of an agent by name. A command of the program replaces a built-in one of the same name."""
 
     def __init__(self, commands: Mapping[str, SlashCommand]) -> None:
-        own = {"help": SlashCommand("help", "Show what can be asked for", self._help)}
+        own = {"help": SlashCommand("help", "List the commands", self._help)}
         self._commands = {**own, **commands}
         self._commands.setdefault(MCP_COMMAND.name, MCP_COMMAND)
 
     def update(self, session: Session) -> v1.AvailableCommandsUpdate:
-        """Return the list of commands for a client."""
+        """Return the update that lists the commands for a client."""
         return v1.AvailableCommandsUpdate(
             available_commands=[
                 v1.AvailableCommand(
@@ -39,13 +39,13 @@ class CommandRegistry:
         )
 
     def find(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> tuple[SlashCommand, str] | None:
-        """Return the command that a prompt begins with, and its arguments; None for an ordinary prompt."""
-        found = _COMMAND.match(first_words(blocks).strip())
+        """Return the command that a prompt begins with and its arguments, or None for an ordinary prompt."""
+        found = _COMMAND.match(first_text(blocks).strip())
         command = self._all(session).get(found[1]) if found else None
         return (command, (found[2] or "").strip()) if found and command else None
 
     def unknown(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> str | None:
-        """Return the answer to a prompt that is only the name of an unknown command; None for other prompts."""
+        """Return the answer to a prompt that is only an unknown command name, or None for any other prompt."""
         texts = [block.text.strip() for block in unwrap(blocks) if isinstance(block, v1.TextContent)]
         text = texts[0] if len(texts) == 1 else ""
         if not _NAME.fullmatch(text) or text[1:] in self._all(session) or Path(text).exists():
@@ -53,7 +53,7 @@ class CommandRegistry:
         return f"There is no command `{text}`; `/help` lists them."
 
     def names_command(self, session: Session, blocks: Sequence[v1.ContentBlock]) -> bool:
-        """Say whether a prompt is a command, or nothing but the name of one that there is not."""
+        """Return whether a prompt is a command, or only the name of an unknown one."""
         return self.find(session, blocks) is not None or self.unknown(session, blocks) is not None
 
     def _all(self, session: Session) -> dict[str, SlashCommand]:
@@ -68,5 +68,5 @@ class CommandRegistry:
 
 
 def names_prompt(blocks: Sequence[v1.ContentBlock]) -> bool:
-    """Say whether a prompt begins like the name of a server's prompt, which is known once the server is ready."""
-    return bool(_PROMPT.match(first_words(blocks).lstrip()))
+    """Return whether a prompt begins like the command of a server's prompt, which exists once the server is ready."""
+    return bool(_PROMPT.match(first_text(blocks).lstrip()))

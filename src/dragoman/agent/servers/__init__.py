@@ -1,1 +1,1 @@
-"""The MCP servers of a session: those that the client gave, and the agent's own, shared among sessions."""
+"""The MCP servers of a session: the client's servers, and the agent's own, which sessions share."""

@@ -1,6 +1,6 @@
-"""The client's requests about servers: the include modes of its own server's tools, and changes in a running session.
+"""The include modes of a client's servers, and the params of the extension requests about servers and cancellation.
 
-`_meta["dragoman/include"]` of a server says which of its tools go to the model, and when. The extension requests are
+`_meta["dragoman/include"]` of a server says which of its tools are offered to the model, and when. The requests are
 handled in `server_requests.py`.
 """
 
@@ -9,29 +9,29 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 import msgspec
 
-from dragoman.errors import InvalidParams
+from dragoman.errors import InvalidParamsError
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
 
 KEY = "dragoman/include"
 
 Include = Literal["always", "manual", "agent"]
-"""When a tool goes to the model: in every turn, once a person adds it, or when a search finds it."""
+"""When a tool is offered to the model: in every turn, once the user adds it, or when a search finds it."""
 
 
 class ToolIncludes(msgspec.Struct, frozen=True):
-    """The include mode of each tool of a server."""
+    """The include modes of a server's tools."""
 
     default: Include = "always"
     tools: Mapping[str, Include] = {}
 
     def of(self, tool: str) -> Include:
-        """Return the mode of a tool: its own, else the server's."""
+        """Return the mode of a tool, or else the mode of its server."""
         return self.tools.get(tool, self.default)
 
 
 def includes_of(meta: Mapping[str, Any] | None, path: str) -> ToolIncludes:
-    """Read a server's `_meta`; raises InvalidParams."""
+    """Read the include modes from a server's `_meta`. Raises InvalidParamsError."""
     wish = (meta or {}).get(KEY)
     if wish is None:
         return ToolIncludes()
@@ -39,11 +39,11 @@ def includes_of(meta: Mapping[str, Any] | None, path: str) -> ToolIncludes:
     if isinstance(wish, str):
         return ToolIncludes(_mode(wish, place))
     if not isinstance(wish, dict):
-        raise InvalidParams(place, f"{place}: expected a mode, or an object with default and tools")
+        raise InvalidParamsError(place, f"{place}: expected a mode, or an object with default and tools")
     known = cast("dict[str, Any]", wish)
     tools = known.get("tools", {})
     if not isinstance(tools, dict):
-        raise InvalidParams(f"{place}.tools", f"{place}.tools: expected an object of modes by tool name")
+        raise InvalidParamsError(f"{place}.tools", f"{place}.tools: expected an object of modes by tool name")
     return ToolIncludes(
         _mode(known.get("default", "always"), f"{place}.default"),
         {name: _mode(mode, f"{place}.tools[{name!r}]") for name, mode in cast("dict[str, Any]", tools).items()},
@@ -52,7 +52,7 @@ def includes_of(meta: Mapping[str, Any] | None, path: str) -> ToolIncludes:
 
 def _mode(value: Any, path: str) -> Include:
     if value not in get_args(Include):
-        raise InvalidParams(path, f"{path}: expected always, manual or agent", expected="always, manual or agent")
+        raise InvalidParamsError(path, f"{path}: expected always, manual or agent", expected="always, manual or agent")
     return value
 
 
@@ -69,7 +69,7 @@ class AddServer(msgspec.Struct, rename="camel"):
     server: v1.McpServer
 
 
-class ServersOf(msgspec.Struct, rename="camel"):
+class ListServers(msgspec.Struct, rename="camel"):
     """The parameters of `_dragoman/mcp/list`."""
 
     session_id: str
@@ -97,32 +97,32 @@ class CancelledTerminal(msgspec.Struct, rename="camel"):
 
 
 def decode_cancelled_call(params: Any) -> CancelledCall:
-    """Read the tool call to cancel; raises InvalidParams."""
+    """Decode the params that name a tool call to cancel. Raises InvalidParamsError."""
     return _convert(params, CancelledCall)
 
 
 def decode_cancelled_terminal(params: Any) -> CancelledTerminal:
-    """Read the terminal to cancel; raises InvalidParams."""
+    """Decode the params that name a terminal to cancel. Raises InvalidParamsError."""
     return _convert(params, CancelledTerminal)
 
 
 def decode_server(params: Any) -> AddServer:
-    """Read the server to add; raises InvalidParams."""
+    """Decode the params that contain a server to add. Raises InvalidParamsError."""
     return _convert(params, AddServer)
 
 
 def decode_named(params: Any) -> NamedServer:
-    """Read the name of the server to remove or to restart; raises InvalidParams."""
+    """Decode the params that name a server to remove or restart. Raises InvalidParamsError."""
     return _convert(params, NamedServer)
 
 
-def decode_session(params: Any) -> ServersOf:
-    """Read the session whose servers are listed; raises InvalidParams."""
-    return _convert(params, ServersOf)
+def decode_session(params: Any) -> ListServers:
+    """Decode the params that name a session whose servers are listed. Raises InvalidParamsError."""
+    return _convert(params, ListServers)
 
 
-def _convert(params: Any, wanted: type[T]) -> T:
+def _convert(params: Any, type_: type[T]) -> T:
     try:
-        return msgspec.convert(params, wanted, dec_hook=decode_hook)
+        return msgspec.convert(params, type_, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
-        raise InvalidParams("params", str(error)) from None
+        raise InvalidParamsError("params", str(error)) from None

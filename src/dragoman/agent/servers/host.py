@@ -1,6 +1,6 @@
-"""The host that answers the servers of a session: with its person, its model and its directories.
+"""Answers the requests of a session's MCP servers to the user, to the model and for the directories.
 
-A server's question to the person is passed on to the client; where the client cannot ask it, it is declined.
+A server's question to the user is sent to the client. It is declined if the client does not support it.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from dragoman.agent.update_sender import UpdateSender
-from dragoman.errors import ConnectionClosed, ErrorCode, InvalidResult, RemoteError, RpcError
+from dragoman.agent.connection.update_sender import UpdateSender
+from dragoman.errors import ConnectionClosedError, ErrorCode, InvalidResultError, RemoteError, RpcError
 from dragoman.mcp.client import DECLINED
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE
@@ -21,13 +21,13 @@ from dragoman.protocol.unions import decode_hook
 async def elicit(
     updates: UpdateSender, client: v1.ClientCapabilities, session_id: str, server: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Ask the person; the answer is an MCP ElicitResult."""
+    """Ask the user and return an MCP ElicitResult."""
     request = _request(client, session_id, server, params)
     if request is None:
         return DECLINED
     try:
         answer = await updates.call(ELICITATION_CREATE, request)
-    except (ConnectionClosed, RemoteError, InvalidResult):
+    except (ConnectionClosedError, RemoteError, InvalidResultError):
         return DECLINED
     match answer:
         case v1.ElicitationAcceptAction(content=content):
@@ -59,13 +59,13 @@ def _request(
 
 
 MAX_SAMPLES = 50
-"""Questions to the model in one call, as many as a turn has by default: a server may be in a loop, and each costs."""
+"""Model requests per tool call, as many as a turn has by default. A server may be in a loop, and each one costs."""
 
 R = TypeVar("R")
 
 
 class HostedSession(Protocol):
-    """The parts of a session that its servers ask for."""
+    """The parts of a session that its servers use."""
 
     @property
     def id(self) -> str: ...
@@ -77,12 +77,12 @@ class HostedSession(Protocol):
     def updates(self) -> UpdateSender: ...
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the model; raises RpcError and ServerFailure."""
+        """Ask the model. Raises RpcError and McpServerError."""
         ...
 
 
 class SessionHost:
-    """Answers for a session."""
+    """Answers servers for a session."""
 
     def __init__(self, session: HostedSession) -> None:
         self._session = session
@@ -93,7 +93,7 @@ class SessionHost:
         return self._session.roots
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the person, one question of a server at a time, because a person cannot answer a hundred."""
+        """Ask the user. Allow one question per server at a time, because the user cannot answer a hundred."""
         if server in self._asking:
             return DECLINED
         session = self._session
@@ -104,12 +104,12 @@ class SessionHost:
             self._asking.discard(server)
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the model, when the person agrees; raises RpcError and ServerFailure."""
+        """Ask the model if the user agrees. Raises RpcError and McpServerError."""
         return await self._session.sample(server, params)
 
 
 class CallHost:
-    """Answers during one call: questions that are open when the call ends, end with it."""
+    """Answers a server during one call. Questions that are still open when the call ends are cancelled."""
 
     def __init__(self, host: SessionHost, limit: asyncio.Timeout) -> None:
         self._host = host
@@ -124,22 +124,22 @@ class CallHost:
         return self._host.roots()
 
     async def elicit(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the person; a call that ends meanwhile takes the question back."""
-        answer = await self._until_the_end(self._host.elicit(server, params))
+        """Ask the user. If the call ends first, cancel the question."""
+        answer = await self._run_during_call(self._host.elicit(server, params))
         return {"action": "cancel"} if answer is None else answer
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the model; a call that ends meanwhile takes the question back. Raises RpcError."""
+        """Ask the model. If the call ends first, cancel the request. Raises RpcError."""
         self._samples += 1
         if self._samples > MAX_SAMPLES:
-            raise RpcError(ErrorCode.INVALID_REQUEST, f"the model was asked {MAX_SAMPLES} times in this call already")
-        answer = await self._until_the_end(self._host.sample(server, params))
+            raise RpcError(ErrorCode.INVALID_REQUEST, f"the model was already asked {MAX_SAMPLES} times in this call")
+        answer = await self._run_during_call(self._host.sample(server, params))
         if answer is None:
-            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the call in which this was asked has ended")
+            raise RpcError(ErrorCode.REQUEST_CANCELLED, "the tool call that caused this request has ended")
         return answer
 
-    async def _until_the_end(self, work: Coroutine[Any, Any, R]) -> R | None:
-        """Return the result of the work, or None when the call has ended first."""
+    async def _run_during_call(self, work: Coroutine[Any, Any, R]) -> R | None:
+        """Return the result of the work, or None if the call ended first."""
         task = asyncio.create_task(work)
         self._pause()
         self._open.add(task)
@@ -151,16 +151,16 @@ class CallHost:
             raise
         finally:
             self._open.discard(task)
-            self._go_on()
+            self._resume()
 
     def _pause(self) -> None:
-        """Stop the clock of the call: the time in which a person thinks is not the server's."""
+        """Pause the timeout of the call, because waiting for the user does not count towards it."""
         when = self._limit.when()
         if when is not None:
             self._left_s = when - asyncio.get_running_loop().time()
             self._limit.reschedule(None)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self._left_s and not self._open and not self._has_ended:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
@@ -173,7 +173,7 @@ class CallHost:
 
 @asynccontextmanager
 async def answering(host: SessionHost, limit: asyncio.Timeout) -> AsyncGenerator[CallHost]:
-    """Answer a server while it is called, which may take as long as `limit` says, without the answering."""
+    """Answer a server during its call. Answering does not count towards `limit`."""
     answers = CallHost(host, limit)
     try:
         yield answers

@@ -1,6 +1,6 @@
-"""The client's extension requests about the MCP servers of a session: `_dragoman/mcp/list`, `restart`, `add`, `remove`.
+"""Handles the client's extension requests about MCP servers: `_dragoman/mcp/list`, `restart`, `add` and `remove`.
 
-They are what `/mcp` is for a person, for the panel of a client. Each answer has the status of all servers in `_meta`.
+They offer the functions of `/mcp` to the panel of a client. Each response has the status of all servers in `_meta`.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,21 @@ import msgspec
 from dragoman.agent.servers.client_requests import decode_named, decode_server, decode_session, includes_of
 from dragoman.agent.servers.session_mcp import SERVERS_KEY, SessionMcp
 from dragoman.agent.servers.session_servers import ClientServer, SessionServer
-from dragoman.errors import InvalidParams, ServerFailure
+from dragoman.errors import InvalidParamsError, McpServerError
 from dragoman.mcp.definition import describe, from_protocol
 from dragoman.mcp.info import ServerStatus, ToolInfo
 from dragoman.protocol.connection import Routes
 from dragoman.text import one_line
-from dragoman.wire import IncomingRequest
 
 MCP_METHODS = {name: f"_dragoman/mcp/{name}" for name in ("add", "remove", "list", "restart")}
 """The methods by their names in the capabilities."""
 
 MAX_DESCRIPTION = 300
-"""Characters of a tool's description: the panel shows a line or two."""
+"""The characters of a tool's description. The panel shows one or two lines."""
 
 
 class ListedTool(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A tool in the answer to `_dragoman/mcp/list`."""
+    """A tool in the response to `_dragoman/mcp/list`."""
 
     name: str
     title: str = ""
@@ -35,11 +34,11 @@ class ListedTool(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class ListedServer(msgspec.Struct, rename="camel"):
-    """A server in the answer to `_dragoman/mcp/list`."""
+    """A server in the response to `_dragoman/mcp/list`."""
 
     name: str
     origin: str
-    """`client`, or where the agent has it from."""
+    """`client`, or the place of the agent's declaration."""
     transport: str
     what: str
     """The command or the address, without secrets."""
@@ -51,36 +50,33 @@ class ListedServer(msgspec.Struct, rename="camel"):
 
 
 class ServerRequests:
-    """Handles the requests for one client; `find` returns the servers of a session or raises UnknownSession."""
+    """Handles the requests of one client. `find` returns the servers of a session or raises UnknownSession."""
 
     def __init__(self, find: Callable[[str], SessionMcp]) -> None:
         self._find = find
 
     def register(self, routes: Routes) -> None:
-        """Take over the methods."""
+        """Register the handlers of the methods."""
         handlers = {"add": self._add, "remove": self._remove, "list": self._list, "restart": self._restart}
         for name, handler in handlers.items():
             routes.on_extension(MCP_METHODS[name], handler)
 
-    async def _add(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        del request
-        wanted = decode_server(params)
-        mcp = self._find(wanted.session_id)
-        given = ClientServer(from_protocol(wanted.server), includes_of(wanted.server.meta, "params.server"))
-        return {"name": mcp.servers.add(given).name, "_meta": mcp.meta()}
+    async def _add(self, params: Any) -> dict[str, Any]:
+        request = decode_server(params)
+        mcp = self._find(request.session_id)
+        server = ClientServer(from_protocol(request.server), includes_of(request.server.meta, "params.server"))
+        return {"name": mcp.servers.add(server).name, "_meta": mcp.meta()}
 
-    async def _remove(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        del request
-        wanted = decode_named(params)
-        mcp = self._find(wanted.session_id)
+    async def _remove(self, params: Any) -> dict[str, Any]:
+        request = decode_named(params)
+        mcp = self._find(request.session_id)
         try:
-            await mcp.servers.remove(wanted.name)
-        except ServerFailure as failure:
-            raise InvalidParams("params.name", str(failure)) from None
+            await mcp.servers.remove(request.name)
+        except McpServerError as failure:
+            raise InvalidParamsError("params.name", str(failure)) from None
         return {"_meta": _meta(mcp)}
 
-    async def _list(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        del request
+    async def _list(self, params: Any) -> dict[str, Any]:
         mcp = self._find(decode_session(params).session_id)
         members = {member.name: member for member in mcp.servers.members()}
         listed = [
@@ -89,15 +85,14 @@ class ServerRequests:
         ]
         return {"servers": msgspec.to_builtins(listed), "_meta": _meta(mcp)}
 
-    async def _restart(self, params: Any, request: IncomingRequest) -> dict[str, Any]:
-        """Start a server again; the answer does not wait until it is ready, because its state is told anyway."""
-        del request
-        wanted = decode_named(params)
-        mcp = self._find(wanted.session_id)
+    async def _restart(self, params: Any) -> dict[str, Any]:
+        """Restart a server. The response does not wait until it is ready, because a status update follows."""
+        request = decode_named(params)
+        mcp = self._find(request.session_id)
         try:
-            await mcp.restart(wanted.name)
-        except ServerFailure as failure:
-            raise InvalidParams("params.name", str(failure)) from None
+            await mcp.restart(request.name)
+        except McpServerError as failure:
+            raise InvalidParamsError("params.name", str(failure)) from None
         return {"_meta": _meta(mcp)}
 
 
@@ -106,7 +101,7 @@ def _meta(mcp: SessionMcp) -> dict[str, Any]:
 
 
 def _listed(status: ServerStatus, origin: str, member: SessionServer | None) -> ListedServer:
-    """Describe a server; without a member it is one of the agent that cannot be used, such as for a missing secret."""
+    """Describe a server. Without a member, it is an unusable server of the agent, e.g. because a secret is missing."""
     return ListedServer(
         status.name,
         origin,

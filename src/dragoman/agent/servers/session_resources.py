@@ -1,11 +1,11 @@
-"""The resources of a session's MCP servers: listed, completed, read, and watched once they were read."""
+"""The resources of a session's MCP servers: listed, completed, read, and then watched for changes."""
 
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from dragoman.agent.servers.session_servers import SessionServers
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.info import ResourceInfo, ResourceTemplate
 from dragoman.mcp.server import ServerConnection
 from dragoman.protocol import v1
@@ -15,17 +15,17 @@ READ_TIMEOUT_S = 60.0
 """How long a server may take for a list, a completion or a resource."""
 
 MAX_COMPLETIONS = 100
-"""Addresses that one completion gives, as many as one answer of a server may have."""
+"""The most addresses per completion, the same as in one response of a server."""
 
 MAX_READ = 200
-"""Resources whose changes are told; the one that was read longest ago is forgotten first."""
+"""The resources that are watched for changes. The least recently read one is dropped first."""
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _PLAIN_VARIABLE = re.compile(r"[+#]?(\w[\w.]*)")
 
 
 class SessionResources:
-    """The resources of the servers of one session. All methods that ask a server raise ServerFailure."""
+    """The resources of one session's servers. All methods that call a server raise McpServerError."""
 
     def __init__(self, servers: SessionServers) -> None:
         self._servers = servers
@@ -44,9 +44,9 @@ class SessionResources:
         return await self._find(server).templates(timeout_s=READ_TIMEOUT_S)
 
     async def complete(self, server: str, beginning: str) -> Sequence[str]:
-        """Return addresses that begin so: listed ones, and those of templates, as far as the server completes them.
+        """Return the addresses that begin with a text: listed ones, and completions of templates by the server.
 
-        A template whose next variable has no value yet is given as it is, up to that variable's brace.
+        If nothing of a template was typed yet, the template itself is returned.
         """
         found = [each.uri for each in await self.list(server) if each.uri.startswith(beginning)]
         for template in await self.templates(server):
@@ -54,7 +54,7 @@ class SessionResources:
         return list(dict.fromkeys(found))[:MAX_COMPLETIONS]
 
     async def read(self, server: str, uri: str) -> Sequence[v1.EmbeddedResource]:
-        """Read a resource by its address, or by the name that the server lists it under; its changes are told later."""
+        """Read a resource by its address or its listed name, and watch it for changes."""
         connection = self._find(server)
         uri = await self._resolve(connection, uri)
         parts = await connection.read(uri, timeout_s=READ_TIMEOUT_S)
@@ -66,11 +66,11 @@ class SessionResources:
         return parts
 
     def is_offered(self, server: str, uri: str) -> bool:
-        """Tell whether a server has listed or linked to a resource itself."""
+        """Return whether a server has listed or linked a resource."""
         return self._find(server).is_offered(uri)
 
-    def take_changed(self) -> Sequence[tuple[str, str]]:
-        """Return server and address of each resource that may have changed since it was read, each time once."""
+    def pop_changed(self) -> Sequence[tuple[str, str]]:
+        """Return server and address of each resource that may have changed since the last read or report."""
         there = {member.name: member.server for member in self._servers.members()}
         changed = [
             (name, uri)
@@ -84,12 +84,13 @@ class SessionResources:
     def _find(self, server: str) -> ServerConnection:
         connection = self._servers.find(server).server
         if connection.state == "ready" and not connection.has_resources:
-            others = ", ".join(self.servers()) or "none has"
-            raise ServerFailure(f"the MCP server {server} has no resources; servers with resources: {others}")
+            others = ", ".join(self.servers()) or "none"
+            raise McpServerError(f"the MCP server {server} has no resources; servers with resources: {others}")
         return connection
 
     async def _resolve(self, server: ServerConnection, what: str) -> str:
         """Return the address of a resource that is given by its address or its name."""
+        # An offered address or a URL is used as it is. Anything else may be a name, which must be unique.
         if server.is_offered(what) or "://" in what:
             return what
         listed = await server.resources(timeout_s=READ_TIMEOUT_S)
@@ -99,19 +100,21 @@ class SessionResources:
         if len(named) == 1:
             return named[0]
         if named:
-            raise ServerFailure(f"{what!r:.100} is the name of several resources of {server.name}; give an address")
+            raise McpServerError(
+                f"several resources of {server.name} have the name {what!r:.100}; use the address of one"
+            )
         if ":" in what:
             return what
         near = closest(what, [each.name for each in listed])
         hint = f"; did you mean {near!r:.100}?" if near else ""
-        raise ServerFailure(f"{server.name} has no resource {what!r:.100}; expected an address or a listed name{hint}")
+        raise McpServerError(f"{server.name} has no resource {what!r:.100}; expected an address or a listed name{hint}")
 
 
 async def _complete_template(server: ServerConnection, template: str, beginning: str) -> list[str]:
-    """Return the addresses of a template that begin so.
+    """Return the addresses that match a template and begin with a text.
 
-    The template is walked as far as the beginning reaches: literal parts have to be there, variables take the text up
-    to the next literal part, and the server completes the variable in which the beginning ends.
+    The text is matched against the template. Literal parts must match, a variable takes the text up to the next literal
+    part, and the server completes the variable in which the text ends.
     """
     known: dict[str, str] = {}
     done, rest = "", beginning
@@ -121,7 +124,7 @@ async def _complete_template(server: ServerConnection, template: str, beginning:
             return [template] if literal.startswith(rest) and not known else []
         done, rest = done + literal, rest[len(literal) :]
         variable = _PLAIN_VARIABLE.fullmatch(expression)
-        if variable is None:  # the end, or a form of variable that no text before it can be matched with
+        if variable is None:  # the end, or an expression whose value cannot be recognised in the text
             return [] if rest or not known else [done]
         value, found, later = rest.partition(following) if following else (rest, "", "")
         if not found:

@@ -1,4 +1,4 @@
-"""The servers of one session: started side by side, told apart, watched, changed while it runs, and stopped."""
+"""The MCP servers of one session: started concurrently, named, watched, changed while the session runs, and stopped."""
 
 import asyncio
 import logging
@@ -7,10 +7,10 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from dragoman.agent.server_pool import ServerLease, ServerPool
 from dragoman.agent.servers.client_requests import Include, ToolIncludes
-from dragoman.errors import DragomanError, ServerFailure
-from dragoman.mcp.channel import NeedsAuthorisation
+from dragoman.agent.servers.server_pool import ServerLease, ServerPool
+from dragoman.errors import DragomanError, McpServerError
+from dragoman.mcp.channel import AuthorizationRequiredError
 from dragoman.mcp.client import Host
 from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import Definition, HttpServer, SseServer
@@ -19,10 +19,10 @@ from dragoman.mcp.server import ServerConnection
 from dragoman.text import visible
 
 SILENT_WAIT_S = 0.3
-"""A shorter wait than this is not worth a word."""
+"""A shorter wait is not shown to the user."""
 
 LIST_WAIT_S = 2.0
-"""How long a request to the model waits for lists that a server has announced to be changed."""
+"""How long a model request waits for lists that a server has announced as changed."""
 
 
 _log = logging.getLogger("dragoman.mcp")
@@ -31,7 +31,7 @@ Verdict = Literal["ask", "allow", "deny"]
 
 
 class OwnServer(Protocol):
-    """A server of the agent's own, which its sessions share, with the settings of its tools."""
+    """One of the agent's own servers, which its sessions share, with the settings of its tools."""
 
     @property
     def name(self) -> str: ...
@@ -39,34 +39,34 @@ class OwnServer(Protocol):
     def transport(self) -> str: ...
     @property
     def trust(self) -> bool:
-        """Whether its word is believed that a tool only reads."""
+        """Whether to believe the server that a tool is read-only."""
         ...
 
     @property
     def origin(self) -> str:
-        """Where it is declared, in a word or two, such as `agent`."""
+        """The place of its declaration, in a word or two, such as `agent`."""
         ...
 
     @property
     def removal(self) -> str:
-        """How it can be removed, in words, since a session cannot do it."""
+        """How to remove it, as a clause, because a session cannot."""
         ...
 
     def definition(self) -> Definition:
-        """Return its definition with all secrets in it; raises DragomanError when one is missing."""
+        """Return the definition with all its secrets. Raises DragomanError if one is missing."""
         ...
 
     def include_of(self, tool: str) -> Include:
-        """Return when a tool goes to the model."""
+        """Return when a tool is offered to the model."""
         ...
 
     def permission_of(self, tool: str) -> Verdict | None:
-        """Return whether a tool asks, runs unasked or never runs; None leaves that to the session's mode."""
+        """Return whether a tool asks, runs without asking or never runs. None leaves it to the session's mode."""
         ...
 
 
 class AgentMcpServer(msgspec.Struct, frozen=True):
-    """A server of the agent's own: its definition, and one setting for all of its tools."""
+    """One of the agent's own servers: its definition, and one setting for all its tools."""
 
     server: Definition
     permission: Verdict | None = None
@@ -74,7 +74,7 @@ class AgentMcpServer(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name that people see."""
+        """The name that users see."""
         return self.server.name
 
     @property
@@ -84,20 +84,20 @@ class AgentMcpServer(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """The agent."""
+        """Always `agent`."""
         return "agent"
 
     @property
     def removal(self) -> str:
-        """Nobody but the program."""
-        return "its program declares it, so only a change of the program removes it"
+        """How to remove it: by changing the program."""
+        return "its program declares it, so change the program to remove it"
 
     def definition(self) -> Definition:
         """Return the definition."""
         return self.server
 
     def include_of(self, tool: str) -> Include:
-        """Return that every tool is always there."""
+        """Return `always` for every tool."""
         del tool
         return "always"
 
@@ -108,23 +108,23 @@ class AgentMcpServer(msgspec.Struct, frozen=True):
 
 
 class ClientServer(msgspec.Struct, frozen=True):
-    """A server of the client, as it was given."""
+    """A server that the client provided."""
 
     definition: Definition
     includes: ToolIncludes = ToolIncludes()
 
 
 class SessionServer(msgspec.Struct):
-    """A server that the session can use, with the settings of its tools: from the client or the agent's own."""
+    """A usable server of the session, with the settings of its tools. It is the client's or one of the agent's own."""
 
     server: ServerConnection
     origin: ClientServer | OwnServer
     lease: ServerLease | None = None
-    """There when it is shared."""
-    waited_for: tuple[int, int] = (0, 0)
+    """The lease of a shared server."""
+    waited_for: tuple[int, int, int] = (0, 0, 0)
     """The last revision of the server that was waited for."""
-    told_of: str | None = None
-    """The failure that the person was told of."""
+    reported_failure: str | None = None
+    """The failure that was last shown to the user."""
 
     @property
     def name(self) -> str:
@@ -136,16 +136,16 @@ class SessionServer(msgspec.Struct):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The agent's setting for all of it; None for a server of the client."""
+        """The agent's setting for the whole server. None for a server of the client."""
         return None if isinstance(self.origin, ClientServer) else self.origin.permission_of("")
 
     def include(self, tool: str) -> Include:
-        """Say when a tool is put in front of the model."""
+        """Return when a tool is offered to the model."""
         return self.origin.includes.of(tool) if isinstance(self.origin, ClientServer) else self.origin.include_of(tool)
 
 
 class SessionServers:
-    """All of them, by the names that people see; `listener` is called after every change of one of them."""
+    """All servers of a session by their names. `listener` is called after each change of a server."""
 
     def __init__(
         self, environment: ServerEnvironment, host: Host, pool: ServerPool, listener: Callable[[], None]
@@ -160,101 +160,102 @@ class SessionServers:
         self._unusable: dict[str, ServerStatus] = {}
         self._shadowed: set[str] = set()
         self._notices: list[str] = []
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._stopping: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
-    # ── which there are ─────────────────────────────────────────────────────────────────────────
+    # ── the set of servers ──────────────────────────────────────────────────────────────────────
 
     def members(self) -> list[SessionServer]:
-        """Return the servers that can be used: the client's, then the agent's that are not in their shadow."""
+        """Return the usable servers: the client's, then the agent's, except those replaced by a client's server."""
         return [*self._clients.values(), *self._agents.values()]
 
     def statuses(self) -> list[ServerStatus]:
-        """Say how each of them is."""
+        """Return the status of each server."""
         return [*(member.server.status() for member in self.members()), *self._unusable.values()]
 
     def shadowed(self) -> list[str]:
-        """Return the names of the agent's servers that a server of the client stands in for."""
+        """Return the names of the agent's servers that a client's server replaces."""
         return sorted(self._shadowed)
 
     def origin_of(self, name: str) -> str:
-        """Return where a server comes from, in a word or two; also one of the agent that cannot be used."""
+        """Return the origin of a server in a word or two, even of an unusable server of the agent."""
         own = next((settings.origin for settings in self._settings if settings.name == name), "agent")
         return "client" if name in self._clients else own
 
     def find(self, name: str) -> SessionServer:
-        """Return one by its name; raises ServerFailure in words."""
+        """Return a server by its name. Raises McpServerError with the reason."""
         for member in self.members():
             if member.name == name:
                 return member
         if name in self._unusable:
-            raise ServerFailure(f"the MCP server {name} cannot be used: {self._unusable[name].reason}")
-        known = ", ".join(member.name for member in self.members()) or "none"
-        raise ServerFailure(f"there is no MCP server {name!r} in this session; there are: {known}")
+            raise McpServerError(f"the MCP server {name} cannot be used: {self._unusable[name].reason}")
+        known = ", ".join(member.name for member in self.members())
+        expected = f"expected one of: {known}" if known else "it has none"
+        raise McpServerError(f"there is no MCP server {name!r} in this session; {expected}")
 
-    def use_clients(self, given: Sequence[ClientServer]) -> None:
-        """Have exactly these of the client, or none once closed; those that were there before, unchanged, go on."""
-        given = [] if self._is_closing else given
+    def set_client_servers(self, servers: Sequence[ClientServer]) -> None:
+        """Replace the client's servers. Unchanged servers keep running. Once closed, remove all."""
+        servers = [] if self._is_closing else servers
         before, kept = list(self._clients.values()), list[SessionServer | None]()
-        for wanted in given:
-            member = next((member for member in before if member.origin == wanted), None)
+        for server in servers:
+            member = next((member for member in before if member.origin == server), None)
             kept.append(member)
             if member is not None:
                 before.remove(member)
-        # Those that go on keep their names, so the new ones get theirs after them; the order is the client's.
+        # Kept servers keep their names, and new servers are named after them. The order is the client's.
         self._clients = {member.name: member for member in kept if member is not None}
-        members = [member or self._start(wanted) for member, wanted in zip(kept, given, strict=True)]
+        members = [member or self._start(server) for member, server in zip(kept, servers, strict=True)]
         self._clients = {member.name: member for member in members}
         for member in before:
-            self._leave(member.server.stop())
-        self._settle_agents()
+            self._run_in_background(member.server.stop())
+        self._update_agent_servers()
 
-    def use_agents(self, settings: Sequence[OwnServer]) -> None:
-        """Have exactly these of the agent's own."""
+    def set_agent_servers(self, settings: Sequence[OwnServer]) -> None:
+        """Replace the agent's own servers."""
         self._settings = [] if self._is_closing else settings
-        self._settle_agents()
+        self._update_agent_servers()
 
-    def add(self, given: ClientServer) -> SessionServer:
-        """Gain a server of the client."""
-        member = self._start(given)
-        self._settle_agents()
+    def add(self, server: ClientServer) -> SessionServer:
+        """Add a server of the client."""
+        member = self._start(server)
+        self._update_agent_servers()
         return member
 
     async def remove(self, name: str) -> None:
-        """Lose a server of the client; raises ServerFailure."""
+        """Remove a server of the client. Raises McpServerError."""
         member = self.find(name)
         if not isinstance(member.origin, ClientServer):
-            raise ServerFailure(f"{name} is the agent's own; {member.origin.removal}")
+            raise McpServerError(f"{name} belongs to the agent; {member.origin.removal}")
         del self._clients[name]
-        self._settle_agents()
+        self._update_agent_servers()
         await member.server.stop()
 
     def verdict_of(self, name: str) -> Verdict | None:
-        """Return the agent's setting for a server; raises ServerFailure."""
+        """Return the agent's setting for a server. Raises McpServerError."""
         return self.find(name).verdict
 
     async def close(self) -> None:
-        """Stop the client's servers and release the agent's, side by side, without notices."""
+        """Stop the client's servers and release the agent's concurrently, without notices."""
         self._is_closing = True
-        self.use_clients([])
-        self.use_agents([])
-        await asyncio.gather(*self._leaving)
+        self.set_client_servers([])
+        self.set_agent_servers([])
+        await asyncio.gather(*self._stopping)
 
-    def _start(self, given: ClientServer) -> SessionServer:
-        wanted = given.definition.name
-        name = _free_name(wanted, self._clients)
-        if name != wanted:
-            self._warn(f"There are two MCP servers named {wanted}; the second is {name} here.")
-        definition = msgspec.structs.replace(given.definition, name=name)
+    def _start(self, server: ClientServer) -> SessionServer:
+        asked_name = server.definition.name
+        name = _free_name(asked_name, self._clients)
+        if name != asked_name:
+            self._warn(f"There are two MCP servers named {asked_name}; the second is {name} here.")
+        definition = msgspec.structs.replace(server.definition, name=name)
         member = SessionServer(
-            ServerConnection(definition, self._environment, self._host, lambda _: self._listener()), given
+            ServerConnection(definition, self._environment, self._host, lambda _: self._listener()), server
         )
         self._clients[name] = member
         member.server.start()
         return member
 
-    def _settle_agents(self) -> None:
-        """Have the agent's servers that are wanted and not in a shadow, and no others."""
+    def _update_agent_servers(self) -> None:
+        """Lease the agent's servers that no client's server replaces, and release all others."""
         before, self._agents, self._unusable, shadowed = self._agents, {}, {}, set[str]()
         for settings in self._settings:
             if settings.name in self._clients:
@@ -264,11 +265,11 @@ class SessionServers:
             else:
                 self._lease(settings)
         for name in sorted(shadowed - self._shadowed):
-            self._warn(f"The client's MCP server {name} stands in for the agent's of that name.")
+            self._warn(f"The client's MCP server {name} replaces the agent's server of the same name.")
         self._shadowed = shadowed
         for member in before.values():
             if member.lease is not None:
-                self._leave(self._pool.release(member.lease))
+                self._run_in_background(self._pool.release(member.lease))
         self._listener()
 
     def _lease(self, settings: OwnServer) -> None:
@@ -281,22 +282,22 @@ class SessionServers:
         lease = self._pool.lease(definition, self._environment, self._listener)
         self._agents[settings.name] = SessionServer(lease.server, settings, lease)
 
-    def _warn(self, words: str) -> None:
-        """Tell the person with the next turn, and whoever reads our stderr at once."""
-        self._notices.append(words)
-        _log.warning("%s", visible(words))
+    def _warn(self, problem: str) -> None:
+        """Show a text to the user with the next turn, and log it at once."""
+        self._notices.append(problem)
+        _log.warning("%s", visible(problem))
 
-    def _leave(self, work: Awaitable[None]) -> None:
+    def _run_in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
 
-    # ── how they are ────────────────────────────────────────────────────────────────────────────
+    # ── the state of the servers ────────────────────────────────────────────────────────────────
 
     async def wait(self, timeout_s: float, show: Callable[[str], None]) -> None:
-        """Wait for servers that are connecting, and for lists that have changed: for each once.
+        """Wait once for each connecting server and each changed list.
 
-        It says so when a server takes long to connect.
+        Call `show` if a server takes long to connect.
         """
         waiting = [member for member in self.members() if member.waited_for != member.server.revision]
         for member in waiting:
@@ -304,43 +305,43 @@ class SessionServers:
         if waiting and await _connected(waiting, timeout_s, show):
             await _settle(waiting, min(LIST_WAIT_S, timeout_s))
 
-    def take_notices(self) -> list[str]:
-        """Return the notices that the person was not shown yet."""
+    def pop_notices(self) -> list[str]:
+        """Return the notices that were not yet shown to the user."""
         notices, self._notices = self._notices, []
         for member in self.members():
             server = member.server
-            if server.wants_login and server.reason in NeedsAuthorisation.ASKED:
+            if server.wants_login and server.reason in AuthorizationRequiredError.ASKED:
                 continue
-            if server.state == "failed" and member.told_of != server.reason:
-                member.told_of = server.reason
+            if server.state == "failed" and member.reported_failure != server.reason:
+                member.reported_failure = server.reason
                 retry = f"`/mcp restart {server.name}` retries."
                 if isinstance(server.definition, HttpServer | SseServer):
-                    retry = f"It is tried again by itself, in growing pauses; {retry[:-1]} at once."
+                    retry = f"It is retried automatically with longer and longer pauses; {retry[:-1]} at once."
                 notices.append(f"The MCP server {server.name} failed:\n{server.reason or ''}\n{retry}")
         return notices
 
-    async def tell_roots(self) -> None:
-        """Tell all of them that the session's directories have changed."""
-        await asyncio.gather(*(member.server.tell_roots() for member in self._clients.values()))
+    async def notify_roots_changed(self) -> None:
+        """Notify the client's servers that the session's directories have changed."""
+        await asyncio.gather(*(member.server.notify_roots_changed() for member in self._clients.values()))
 
 
-def _free_name(wanted: str, taken: dict[str, SessionServer]) -> str:
-    name, number = wanted, 1
+def _free_name(asked_name: str, taken: dict[str, SessionServer]) -> str:
+    name, number = asked_name, 1
     while name in taken:
         number += 1
-        name = f"{wanted}-{number}"
+        name = f"{asked_name}-{number}"
     return name
 
 
 async def _connected(members: Sequence[SessionServer], timeout_s: float, show: Callable[[str], None]) -> bool:
-    """Wait until none of them is connecting; False when some still are."""
+    """Wait until no server is connecting. Return False if some still are."""
     if await _settle(members, min(SILENT_WAIT_S, timeout_s)) or not (late := _connecting(members)):
         return True
     if timeout_s > SILENT_WAIT_S:
         show(f"Waiting up to {timeout_s:g} s for MCP servers that are still connecting: {', '.join(late)}.")
         if await _settle(members, timeout_s - SILENT_WAIT_S) or not (late := _connecting(members)):
             return True
-    show(f"Going on without {', '.join(late)}; its tools join when it is ready.")
+    show(f"Continuing without {', '.join(late)}. Its tools are added when it is ready.")
     return False
 
 

@@ -1,1 +1,1 @@
-"""Where the tools of a session work: its directories, and the ways to its files and commands."""
+"""The workspace of a session's tools: its directories, and the access to its files and commands."""

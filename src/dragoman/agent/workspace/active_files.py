@@ -1,23 +1,25 @@
-"""Files that run or instruct by themselves: writing one is asked about in every mode but `yolo`.
+"""Active files, which programs run or obey without being asked. Writing one asks in every mode except `yolo`.
 
-A program reads them without being started for it: Git with every `git status`, an editor that opens the folder, a
-shell that enters it, an agent that begins a session, the server that gets the next push. So a harmless edit of text
-becomes a program that runs, or words that an agent obeys, and nobody was asked. Makefiles, `package.json`, tests and
-build scripts are not among them: they run when a command says so, and commands are asked about.
+A program reads such a file without being started for it: Git with every `git status`, an editor that opens the folder,
+a shell that enters it, an agent that begins a session, or CI at the next push. A harmless text edit could therefore
+start a program or instruct an agent without anyone's approval. Makefiles, `package.json`, tests and build scripts are
+not active: they run by a command, and commands ask.
 
-Names are compared below a session's directory and with its own name, without regard to case and to characters that
-some disks ignore. The path as it was given counts, the place it leads to, and the place that a listed link at the top
-of a session's directory leads to. A directory of Git is also known by what it holds (`HEAD` and `objects`), because it
-may be bare or kept apart from its work tree.
+Names are compared below a session's directory, including its own name. Case and characters that some disks ignore do
+not count. Three paths are compared: the given path, its target, and the target of a listed link at the top of a
+session's directory. A Git directory is also recognised by its content (`HEAD` and `objects`), because it may be bare
+or separate from its work tree. A file that the Git configuration includes is active as well.
 """
 
 import os
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 ACTIVE_FILES: dict[str, tuple[str, ...]] = {
-    "version control, and the hooks it runs": (
+    "version control and its hooks": (
         *(".git/", "HEAD", ".gitmodules", ".gitconfig", ".config/git/", ".hg/", ".hgrc", ".jj/", ".svn/"),
         *(".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.*", ".lefthook.*"),
     ),
@@ -34,12 +36,12 @@ ACTIVE_FILES: dict[str, tuple[str, ...]] = {
         ),
         *(".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".vim/", ".dir-locals*.el", ".emacs", ".emacs.d/"),
     ),
-    "shells, and what starts with a login": (
+    "shells and programs started at login": (
         *(".envrc", "mise.toml", ".mise.toml", ".bashrc", ".bash_*", ".profile", ".zshrc", ".zshenv", ".zprofile"),
         *(".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xprofile", ".xinitrc", ".ssh/"),
         *(".config/fish/", ".config/systemd/", ".config/autostart/", ".config/environment.d/", "LaunchAgents/"),
     ),
-    "settings that make an ordinary command run something else": (
+    "settings that change what ordinary commands run": (
         *(
             ".npmrc",
             ".yarnrc",
@@ -50,15 +52,18 @@ ACTIVE_FILES: dict[str, tuple[str, ...]] = {
             "sitecustomize.py",
             "usercustomize.py",
         ),
+        *(".venv/bin/", "venv/bin/", "node_modules/.bin/", "vendor/bin/", ".mvn/", ".bundle/config"),
+        *("rust-toolchain", "rust-toolchain.toml", "eslint.config.*"),
+        *(".Rprofile", ".irbrc", ".pryrc", ".ghci", ".gdbinit"),
     ),
-    "agents, and what they may start": (
+    "agents and their servers": (
         *("AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md"),
         *("SKILL.md", ".cursorrules", ".windsurfrules", ".clinerules/", ".roorules", ".goosehints", ".rules"),
         *(".claude/", ".codex/", ".gemini/", ".qwen/", ".cursor/", ".windsurf/", ".roo/", ".continue/", ".opencode/"),
-        *(".agents/", ".kiro/", "opencode.json*", ".aider.conf.yml", ".mcp.json", "mcp.json"),
-        *("dragoman.yaml", "tsagent.yaml", "tsagent.yml", "tsagent.json", ".dragoman/"),
+        *(".agents/", ".kiro/", "opencode.json*", ".aider.conf.yml", "WARP.md", ".junie/", ".mcp.json", "mcp.json"),
+        *("crush.json", ".amp/", "dragoman.yaml", "tsagent.yaml", "tsagent.yml", "tsagent.json", ".dragoman/"),
     ),
-    "the server that gets the next push": (
+    "CI, run at the next push": (
         *(
             ".github/",
             ".gitlab/",
@@ -73,7 +78,7 @@ ACTIVE_FILES: dict[str, tuple[str, ...]] = {
         *("bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml"),
     ),
 }
-"""Readers, and the names that each reads: with `/` at its end, a directory and all below it; `*` is any text."""
+"""The readers, and the names that each reads. A final `/` means a directory and everything below it, `*` any text."""
 
 _PATTERNS = [
     (pattern.casefold().rstrip("/").split("/"), pattern.endswith("/"))
@@ -82,36 +87,52 @@ _PATTERNS = [
 ]
 
 
+MAX_INCLUDED = 50
+MAX_CONFIG_BYTES = 1024 * 1024
+MAX_POINTER_BYTES = 4096
+"""The size limit of a Git file that contains one path."""
+
+_INCLUDE = re.compile(
+    r"""^[ \t]*(?:\[(?:"(?:\\.|[^"\\\n])*"|[^]"\n])*\][ \t]*)?path[ \t]*=[ \t]*"""
+    r"""((?:"(?:\\.|[^"\\\n])*"|\\.|[^"\\\n#;])*)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A `path` in any section. Only `include` and `includeIf` have one, which names a file that Git reads."""
+_QUOTES = re.compile(r'\\(.)|"')
+
+
 class ActiveFiles:
-    """Those of one session; dragoman's own home and the agent file that a person named are among them."""
+    """The active files of one session, including dragoman's home and the agent file that the user named."""
 
     def __init__(self, home: str | None = None, agent_file: str | None = None) -> None:
         self._home = home and os.path.realpath(home)
         self._agent_file = agent_file and os.path.realpath(agent_file)
 
     def includes(self, path: str, real: str, roots: Sequence[str]) -> bool:
-        """Whether a file acts by itself, by its absolute path, as given and without links; looks at the disk."""
+        """Return whether a file is active, by its absolute path with and without links. Accesses the disk."""
+        # The cheap checks of names come before the checks that read Git directories and configurations.
         return (
             real == self._agent_file
             or (self._home is not None and _below(real, self._home) is not None)
             or any(_is_listed(parts) for root in roots for each in (path, real) if (parts := _parts(each, root)))
             or any(_is_git_directory(each) for root in roots for each in _directories(real, root))
-            or any(_below(real, target) is not None for root in roots for target in _linked(root))
+            or any(_below(real, target) is not None for root in roots for target in _link_targets(root))
+            or real in _included(_git_configs(real))
         )
 
 
 def _below(path: str, directory: str) -> str | None:
-    """Return the way from a directory down to a path; None when it does not lie there."""
+    """Return the relative path from a directory down to a path, or None if the path is outside."""
     path, top = os.path.normpath(path), directory.rstrip("/")
     return path[len(top) + 1 :] if path == top or path.startswith(f"{top}/") else None
 
 
 def _parts(path: str, root: str) -> list[str]:
-    """Return the names on the way to a path, the root's own first; none when it lies elsewhere."""
+    """Return the names on the way to a path, beginning with the root's own. Empty if the path is outside."""
     for spelling in (root, os.path.realpath(root)):
         way = _below(path, spelling)
         if way is not None:
-            return [os.path.basename(root), *way.split("/")]  # noqa: PTH119 -- a text
+            return [os.path.basename(root), *way.split("/")]  # noqa: PTH119 -- paths are strings here
     return []
 
 
@@ -126,23 +147,23 @@ def _is_listed(parts: Sequence[str]) -> bool:
 
 
 def _fold(name: str) -> str:
-    """Spell a name as those disks do that tell the least names apart (HFS+, FAT)."""
+    """Normalise a name as the least distinguishing disks do (HFS+, FAT)."""
     visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", visible).casefold().rstrip(" .")
 
 
 def _directories(path: str, root: str) -> list[str]:
-    """Return the directories on the way to a path, the root among them."""
+    """Return the directories on the way to a path, including the root."""
     real = os.path.realpath(root)
     way = _below(path, real)
     if way is None:
         return []
     names = way.split("/")[:-1]
-    return [os.path.join(real, *names[:count]) for count in range(len(names) + 1)]  # noqa: PTH118 -- texts
+    return [os.path.join(real, *names[:count]) for count in range(len(names) + 1)]  # noqa: PTH118 -- strings
 
 
-def _linked(root: str) -> list[str]:
-    """Return where those of a root's files lead that act by themselves and are links: `AGENTS.md -> docs/agents.md`."""
+def _link_targets(root: str) -> list[str]:
+    """Return the targets of links at the top of a root with active names, such as `AGENTS.md -> docs/agents.md`."""
     try:
         with os.scandir(root) as entries:
             return [os.path.realpath(each.path) for each in entries if each.is_symlink() and _is_listed([each.name])]
@@ -150,5 +171,48 @@ def _linked(root: str) -> list[str]:
         return []
 
 
+def _git_configs(real: str) -> Iterator[str]:
+    """Yield the configurations of the Git repositories that contain a file, including linked worktrees."""
+    for parent in Path(real).parents:
+        git = parent / ".git"
+        if git.is_file():
+            git = _read_path(git, parent, "gitdir:")
+        if git.is_dir():
+            yield from (str(git / "config"), str(git / "config.worktree"))
+            if (git / "commondir").is_file():
+                yield str(_read_path(git / "commondir", git) / "config")
+
+
+def _read_path(file: Path, base: Path, prefix: str = "") -> Path:
+    """Return the path that a Git file names, relative to a directory."""
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_POINTER_BYTES).decode(errors="replace")
+    except OSError:
+        return file
+    return base / text.strip().removeprefix(prefix).strip().replace("\0", "")
+
+
+def _included(configs: Iterator[str]) -> Iterator[str]:
+    """Yield the paths of the files that Git configurations include, directly or indirectly."""
+    waiting, seen = list(configs), set[str]()
+    while waiting and len(seen) < MAX_INCLUDED:
+        config = os.path.realpath(waiting.pop())
+        if config in seen:
+            continue
+        seen.add(config)
+        try:
+            with open(config, "rb") as file:  # noqa: PTH123 -- a string
+                text = file.read(MAX_CONFIG_BYTES).decode(errors="replace")
+        except OSError:
+            continue
+        for named in _INCLUDE.findall(text.replace("\\\n", "")):
+            unquoted = _QUOTES.sub(lambda found: found[1] or "", named.strip()).replace("\0", "")
+            path = os.path.expanduser(unquoted)  # noqa: PTH111 -- a string
+            included = os.path.realpath(os.path.join(os.path.dirname(config), path))  # noqa: PTH118, PTH120 -- strings
+            yield included
+            waiting.append(included)
+
+
 def _is_git_directory(path: str) -> bool:
-    return os.path.lexists(f"{path}/HEAD") and os.path.isdir(f"{path}/objects")  # noqa: PTH112 -- texts
+    return os.path.lexists(f"{path}/HEAD") and os.path.isdir(f"{path}/objects")  # noqa: PTH112 -- strings

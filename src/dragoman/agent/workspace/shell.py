@@ -1,6 +1,6 @@
-"""Commands that we run ourselves: `sh -c`, no input, both outputs in one, and no process left behind at the end.
+"""Commands that we run ourselves: `sh -c`, without input, with both outputs merged, and without leftover processes.
 
-Of a long output the beginning and the end are kept.
+The beginning and the end of a long output are kept.
 """
 
 import asyncio
@@ -11,29 +11,29 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dragoman.agent.prepared_call import ShowProgress, ToolFailure, code, words
+from dragoman.agent.turns.prepared_call import ShowProgress, ToolError, code, text_content
 from dragoman.cancellation import finish
-from dragoman.errors import ConnectionClosed, LogFailed, StartError
+from dragoman.errors import ConnectionClosedError, LogError, StartError
 from dragoman.proc import Child, ProcessExit, Supervisor
 from dragoman.proc.command import without_secrets
 from dragoman.proc.pipes import skip_continuation
 from dragoman.protocol import v1
 
 CLEANUP_TIMEOUT_S = 2.0
-"""Longest time to release resources: a cancelled turn waits for it."""
+"""The longest time to release resources. A cancelled turn waits for it."""
 
 HEAD_BYTES = 8 * 1024
 """The beginning shows the command and its first failure."""
 
 TAIL_BYTES = 24 * 1024
-"""The end holds the summary; with the head about 8,000 tokens, which a turn can take many times over."""
+"""The end has the summary. Together with the head this is about 8,000 tokens, which fits a turn many times."""
 
 LIVE_BYTES = 4 * 1024
-"""A screen or two: each update is sent, and logged, in full."""
+"""One or two screens. Each update is sent and logged in full."""
 
 
 class BoundedOutput:
-    """Takes any number of bytes and keeps few."""
+    """Receives any number of bytes and keeps a bounded part of them."""
 
     def __init__(self) -> None:
         self.total_bytes = 0
@@ -41,32 +41,32 @@ class BoundedOutput:
         self._tail = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Take some output; more may follow."""
+        """Append output. Always return True, because more may follow."""
         self.total_bytes += len(data)
         room = HEAD_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
-        if len(self._tail) > 2 * TAIL_BYTES:  # seldom, because each time moves it all
+        if len(self._tail) > 2 * TAIL_BYTES:  # not at every write, because this moves all kept bytes
             del self._tail[:-TAIL_BYTES]
         return True
 
     @property
     def text(self) -> str:
-        """All of it, or its beginning and its end with a word between them that says how much is missing."""
+        """The whole output, or its beginning and end with a note that says how much is missing between them."""
         tail = self._tail[-TAIL_BYTES:]
         missing = self.total_bytes - len(self._head) - len(tail)
         if not missing:
             return _decode(self._head + tail)
-        return f"{_decode_start(self._head)}\n[… {missing:,} bytes left out …]\n{_decode_end(tail)}"
+        return f"{_decode_start(self._head)}\n[… {missing:,} bytes were cut …]\n{_decode_end(tail)}"
 
     @property
     def cut(self) -> bool:
-        """Whether something is missing."""
+        """Whether a part of the output is missing."""
         return self.total_bytes > HEAD_BYTES + TAIL_BYTES
 
     @property
     def live(self) -> str:
-        """The last of it, while more may come."""
+        """The last part of the output, while more may follow."""
         latest = (self._head + self._tail)[-LIVE_BYTES:]
         return _decode(latest) if len(latest) == self.total_bytes else f"[…]\n{_decode_end(latest)}"
 
@@ -76,32 +76,32 @@ def _decode(data: bytes | bytearray) -> str:
 
 
 def _decode_start(data: bytearray) -> str:
-    """Decode bytes that were cut at their end; a character that was cut in two is dropped, not shown as damage."""
+    """Decode bytes that were cut at their end. Drop a character that was cut in two."""
     return _decode(data).removesuffix("\N{REPLACEMENT CHARACTER}")
 
 
 def _decode_end(data: bytearray) -> str:
-    """Decode bytes that were cut at their beginning, in the same way."""
+    """Decode bytes that were cut at their beginning. Drop a character that was cut in two."""
     return _decode(skip_continuation(data))
 
 
 Supervise = Callable[[], Awaitable[Supervisor]]
-"""Returns an open supervisor, which its owner closes; called for each command, so the first call may open it."""
+"""Returns an open supervisor, which its owner closes. It is called per command, and the first call may open it."""
 
 TERM_GRACE_S = 0.5
-"""Between SIGTERM and SIGKILL: a cancelled turn has to end at once, and a program can still remove its lock file."""
+"""The time between SIGTERM and SIGKILL. A cancelled turn must end soon, but a program can remove its lock file."""
 
 FIRST_LIVE_S = 0.1
 LAST_LIVE_S = 2.0
-"""Output is shown soon, then ever more seldom: every update is logged in full, and a build may run for an hour."""
+"""Output is shown soon, and then less and less often, because every update is logged and a build may take an hour."""
 
 NO_OUTPUT = "[no output]"
 
 _MERGED = 'exec sh -c "$1" 2>&1'
 
 
-class CommandEnd(msgspec.Struct, frozen=True):
-    """The end of a command, and its output."""
+class CommandResult(msgspec.Struct, frozen=True):
+    """The result of a command, with its output."""
 
     output: str
     content: Sequence[v1.ToolCallContent]
@@ -110,67 +110,67 @@ class CommandEnd(msgspec.Struct, frozen=True):
     signal: str | None = None
     timed_out: bool = False
     cancelled: bool = False
-    """Whether the person stopped it alone, and the turn goes on: `terminal/cancel` of version 2."""
+    """Whether the user cancelled only this command, by `terminal/cancel` of version 2. The turn continues."""
 
 
 class CommandRunner(Protocol):
-    """A way to run commands."""
+    """Runs commands."""
 
-    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
-        """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
+    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandResult:
+        """Run a shell command to its end. Raises ToolError if it cannot be started."""
         ...
 
     def cancel(self, terminal_id: str) -> bool:
-        """Stop the command that runs in a terminal, and return whether there was one."""
+        """Cancel the command in a terminal. Return whether one was running."""
         ...
 
 
 class _OwnTerminal:
-    """The terminal in which a client of version 2 is shown a command of ours (see `protocol.translate.terminal`)."""
+    """The terminal in which a client of version 2 sees our command (see `protocol.translate.terminal`)."""
 
     def __init__(self, command: str, cwd: str, *, offers_cancel: bool) -> None:
         self.id = f"terminal-{uuid.uuid4()}"
         self.cancelled = asyncio.get_running_loop().create_future()
         self._offers_cancel = offers_cancel
-        self._news: dict[str, Any] = {"command": command, "cwd": cwd}
-        """The fields that the client was not shown yet."""
+        self._unsent: dict[str, Any] = {"command": command, "cwd": cwd}
+        """The fields that the client has not received yet."""
         if offers_cancel:
-            self._news["capabilities"] = {"cancel": {}}
+            self._unsent["capabilities"] = {"cancel": {}}
 
     def cancel(self) -> bool:
-        """Have the command stopped, once; returns whether it ran."""
+        """Request the cancellation once. Return whether the command was running."""
         if self.cancelled.done():
             return False
         self.cancelled.set_result(None)
         return True
 
     def begin(self) -> list[v1.ToolCallContent]:
-        """Show that it runs, to a client that can end it; others are shown its first output."""
-        return [self._content(words(""))] if self._offers_cancel else []
+        """Return the content for the start, if the client can cancel the command. Others see its first output."""
+        return [self._content(text_content(""))] if self._offers_cancel else []
 
     def show(self, text: str) -> list[v1.ToolCallContent]:
-        """Show the output so far."""
+        """Return the content for the output so far."""
         return [self._content(code(text))]
 
     def end(self, text: str, ended: ProcessExit) -> list[v1.ToolCallContent]:
-        """Show the whole output and the end; nothing of a silent command to a client that was not shown its begin."""
+        """Return the content for the whole output and the exit. It is empty for a silent, never shown command."""
         if not text and not self._offers_cancel:
             return []
         status = {"exitCode": ended.code, "signal": ended.signal_name}
-        self._news["exitStatus"] = {name: value for name, value in status.items() if value is not None}
+        self._unsent["exitStatus"] = {name: value for name, value in status.items() if value is not None}
         if self._offers_cancel:
-            self._news["capabilities"] = None
-        return [self._content(code(text) if text else words(NO_OUTPUT))]
+            self._unsent["capabilities"] = None
+        return [self._content(code(text) if text else text_content(NO_OUTPUT))]
 
     def _content(self, content: v1.Content) -> v1.Content:
-        terminal, self._news = {"terminalId": self.id, **self._news}, {}
+        terminal, self._unsent = {"terminalId": self.id, **self._unsent}, {}
         return msgspec.structs.replace(content, meta={"dragoman/v2": {"terminal": terminal}})
 
 
 class Shell:
-    """Runs commands as children of ours. All processes of a command are killed when its shell ends.
+    """Runs commands as child processes. All processes of a command are killed when its shell ends.
 
-    `offers_cancel` says whether the client can end one command.
+    `offers_cancel` says whether the client can cancel a single command.
     """
 
     def __init__(self, supervise: Supervise, *, offers_cancel: bool = False) -> None:
@@ -178,8 +178,8 @@ class Shell:
         self._offers_cancel = offers_cancel
         self._running: dict[str, _OwnTerminal] = {}
 
-    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandEnd:
-        """Run a text of the shell to its end; raises ToolFailure when it cannot be started."""
+    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandResult:
+        """Run a shell command to its end. Raises ToolError if it cannot be started."""
         output = BoundedOutput()
         terminal = _OwnTerminal(command, cwd, offers_cancel=self._offers_cancel)
         child = await self._start(command, cwd)
@@ -197,14 +197,14 @@ class Shell:
         return _end(terminal, output, ended, timed_out=not in_time)
 
     def cancel(self, terminal_id: str) -> bool:
-        """Stop the command that runs in a terminal, and return whether there was one; `run` returns its end."""
+        """Cancel the command in a terminal. Return whether one was running. `run` then returns its result."""
         terminal = self._running.get(terminal_id)
         return terminal is not None and terminal.cancel()
 
     async def _follow(
         self, child: Child, terminal: _OwnTerminal, output: BoundedOutput, progress: ShowProgress, timeout_s: float
     ) -> bool:
-        """Show output until the command has ended or is cancelled; False when it did not end in time."""
+        """Show output until the command has ended or is cancelled. Return False if it did not end in time."""
         exited = asyncio.ensure_future(child.wait())
         limit = asyncio.timeout(timeout_s)
         self._running[terminal.id] = terminal
@@ -227,13 +227,13 @@ class Shell:
                 ["/bin/sh", "-c", _MERGED, "sh", command], cwd=cwd, env=without_secrets(), inherit=()
             )
         except StartError as error:
-            raise ToolFailure(f"the command could not be started: {error.reason}") from None
+            raise ToolError(f"the command could not be started: {error.reason}") from None
 
 
 async def show_last(content: Sequence[v1.ToolCallContent], progress: ShowProgress) -> None:
-    """Show the output of a command that was cancelled."""
-    # A client that does not keep up, or is gone, keeps the output that it was shown before.
-    with suppress(TimeoutError, ConnectionClosed, LogFailed):
+    """Show the output of a cancelled command."""
+    # A client that is slow or gone keeps the output that it has received before.
+    with suppress(TimeoutError, ConnectionClosedError, LogError):
         async with asyncio.timeout(CLEANUP_TIMEOUT_S):
             await progress(content)
 
@@ -252,9 +252,9 @@ async def _show(
             pause_s = min(2 * pause_s, LAST_LIVE_S)
 
 
-def _end(terminal: _OwnTerminal, output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandEnd:
+def _end(terminal: _OwnTerminal, output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandResult:
     text = output.text
-    return CommandEnd(
+    return CommandResult(
         text,
         terminal.end(text, ended),
         output.cut,

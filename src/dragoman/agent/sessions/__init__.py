@@ -1,0 +1,1 @@
+"""The sessions of an agent: their settings, history, memory and permissions."""

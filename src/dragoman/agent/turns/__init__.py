@@ -1,0 +1,1 @@
+"""One turn of an agent: its messages, tool calls, subagents and model requests."""
