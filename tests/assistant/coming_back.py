@@ -1,4 +1,4 @@
-"""Helpers for the tests of sessions that come back."""
+"""Helpers for tests of sessions that are loaded or resumed."""
 
 import asyncio
 import json
@@ -36,11 +36,11 @@ SCRIPT = """
 
 
 class Remembers:
-    """A model that says how much it remembers."""
+    """A model that reports how much it remembers."""
 
     name = "remembers"
     context_size = 1000
-    takes = frozenset()
+    content_types = frozenset()
     thought_levels = ()
     summarises = True
 
@@ -87,7 +87,7 @@ def files(home):
 
 
 async def converse(place, *prompts, script=SCRIPT, **options):
-    """Have a conversation with an agent of its own; return its id and the updates."""
+    """Hold a conversation with a new agent. Return its session id and the updates."""
     cwd, home = place
     async with running_agent(home, script, **options) as client:
         await client.initialize()
@@ -103,7 +103,7 @@ def without_user(updates):
 
 @asynccontextmanager
 async def raw_client(home, script):
-    """Our agent with nothing but lines on its other side."""
+    """Connect raw lines to our agent."""
     near, far = memory_pair()
     model = parse_script(script, "f")
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
@@ -114,7 +114,7 @@ async def raw_client(home, script):
 
 
 async def lines_until_answer(end, request):
-    """Send a request and return the lines that come before its answer."""
+    """Send a request and return the lines before its answer."""
     end.send(request)
     lines = [await end.lines.get()]
     while b'"method":"session/update"' in lines[-1]:

@@ -3,6 +3,6 @@ import pytest
 
 @pytest.fixture
 def place(tmp_path):
-    """Where the session works, and where it is kept."""
+    """Return the session's directory and the home."""
     (tmp_path / "project").mkdir()
     return tmp_path / "project", tmp_path / "home"

@@ -1,8 +1,7 @@
-"""Turns that are interrupted at a chosen point, and all that can be seen of them from outside.
+"""Interrupts turns at a chosen point and observes everything visible from outside.
 
-A point is the k-th time that a task of the turn waits for something (`Steps`), or the k-th line that the agent sends
-(`Lines`). What happens there comes as a line from the client, on the very next tick: there is no way between them
-in which the turn could get on.
+A point is the k-th time that a task of the turn waits (`Steps`), or the k-th line that the agent sends (`Lines`). The
+interruption arrives as a line from the client in the very next tick, so the turn cannot advance in between.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from dragoman.assistant import make_agent
 from dragoman.assistant.setup import AgentSetup
-from dragoman.errors import ConnectionClosed
+from dragoman.errors import ConnectionClosedError
 from dragoman.protocol.methods import SESSION_PROMPT
 from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
@@ -22,13 +21,13 @@ from dragoman.wire import memory_pair
 from dragoman.wire.transport import HIGH_WATER_BYTES
 
 _SLOW_TICKS = 4
-"""Long enough for a cancellation to reach the tasks that a turn has started, while they wait to send."""
+"""Long enough for a cancellation to reach the turn's tasks while they wait to send."""
 
 
 class Tap:
-    """The agent's transport, with an ear on it: it notes every line, can put one in, and can break.
+    """The agent's transport. Records every line, can insert lines and can break.
 
-    A slow one makes the agent wait after each write, as a client does that does not keep up.
+    With `slow`, the agent waits after each write, as with a client that does not keep up.
     """
 
     def __init__(self, inner, *, slow=False):
@@ -37,7 +36,7 @@ class Tap:
         self._receiver = None
         self.broken = False
         self.sent = []
-        self.taken = []
+        self.incoming = []
         self.on_line = lambda message: None
 
     @property
@@ -72,14 +71,14 @@ class Tap:
         self._inner.resume_reading()
 
     async def explain_end(self):
-        return ConnectionClosed("the tap was broken") if self.broken else await self._inner.explain_end()
+        return ConnectionClosedError("the tap was broken") if self.broken else await self._inner.explain_end()
 
     async def close(self):
         await self._inner.close()
 
     def lines_received(self, lines):
         if not self.broken:
-            self.taken += lines
+            self.incoming += lines
             self._receiver.lines_received(lines)
 
     def input_ended(self, *, was_file):
@@ -87,16 +86,16 @@ class Tap:
             self._receiver.input_ended(was_file=was_file)
 
     def put_in(self, method, **params):
-        """Let the agent have a line that its client might have sent."""
+        """Insert a line as if the client had sent it."""
         self.lines_received([json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()])
 
     def break_off(self):
-        """Be no connection any more, without a warning."""
+        """Close the connection without a warning."""
         self.broken = True
         self._receiver.input_ended(was_file=False)
 
     def updates(self, start=0, end=None):
-        """Return the updates that are part of the conversation, as they were sent."""
+        """Return the updates of the conversation as they were sent."""
         updates = (line for line in self.sent[start:end] if b'"method":"session/update"' in line)
         return [line for line in updates if not any(kind in line for kind in _NOT_REPLAYED)]
 
@@ -105,7 +104,7 @@ _NOT_REPLAYED = (b'"available_commands_update"', b'"user_message_chunk"', b'"ses
 
 
 class Points:
-    """Counts the points of a turn and does something at the one that was chosen; `reached` when there was one."""
+    """Counts the points of a turn and acts at the chosen one. `reached` tells whether it came."""
 
     def __init__(self, chosen):
         self._chosen = chosen
@@ -137,7 +136,7 @@ class Lines(Points):
 
 
 class Steps(Points):
-    """Each wait of the task that answers the prompt, or of a task that it started, is a point."""
+    """Each wait of the task that answers the prompt, or of its child tasks, is a point."""
 
     def __init__(self, chosen):
         super().__init__(chosen)
@@ -166,7 +165,7 @@ def _is_prompt(coroutine):
 
 
 class _Stepped(Coroutine):
-    """A coroutine, and a word each time that it waits."""
+    """Wraps a coroutine and calls back each time that it waits."""
 
     def __init__(self, inner, on_wait):
         self._inner = inner
@@ -190,7 +189,7 @@ class _Stepped(Coroutine):
 
 
 class Run:
-    """One turn that was interrupted, and the state when its prompt was answered."""
+    """One interrupted turn, and the state when its prompt was answered."""
 
     def __init__(self, tap, session_id, marker):
         self.tap = tap
@@ -200,7 +199,7 @@ class Run:
         self.unanswered = []
         self._marker = marker
         self._answered_at = None
-        self._on_line, tap.on_line = tap.on_line, self._take
+        self._on_line, tap.on_line = tap.on_line, self._observe
 
     @property
     def updates(self):
@@ -209,10 +208,10 @@ class Run:
 
     @property
     def later_updates(self):
-        """The updates that came after its answer."""
+        """The updates after the answer."""
         return self.tap.updates(self._answered_at)
 
-    def _take(self, message):
+    def _observe(self, message):
         reason = message.get("result", {}).get("stopReason")
         if reason is not None and self.stop_reason is None:
             self.stop_reason = reason
@@ -223,9 +222,9 @@ class Run:
 
 
 def _unanswered(tap):
-    """Return the methods of requests to the client that were neither answered nor taken back."""
+    """Return the methods of requests to the client that were neither answered nor cancelled."""
     sent = [json.loads(line) for line in tap.sent]
-    settled = {message["id"] for message in map(json.loads, tap.taken) if "method" not in message}
+    settled = {message["id"] for message in map(json.loads, tap.incoming) if "method" not in message}
     settled |= {message["params"]["requestId"] for message in sent if message.get("method") == "$/cancel_request"}
     return [
         message["method"] for message in sent if {"id", "method"} <= message.keys() and message["id"] not in settled
@@ -233,12 +232,12 @@ def _unanswered(tap):
 
 
 def running(marker):
-    """Return the processes below us that have the marker in their command."""
+    """Return our descendants with the marker in their command."""
     return [pid for pid in descendants() if marker in _read(pid, "cmdline")]
 
 
 def descendants():
-    """Return all processes below us that still run."""
+    """Return all running descendants."""
     parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         state, parent, *_ = _read(pid, "stat").rpartition(")")[2].split() or ("Z", "0")
@@ -258,7 +257,7 @@ def _read(pid, name):
 
 @asynccontextmanager
 async def tapped_agent(home, model, *, slow=False, set_up=lambda routes: None, **options):
-    """Our agent with a tap on its line and a scripted client; the client may be gone before the agent is."""
+    """Run our agent with a tap and a scripted client. The client may end before the agent."""
     near, far = memory_pair()
     tap = Tap(far, slow=slow)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:

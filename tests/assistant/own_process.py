@@ -1,4 +1,4 @@
-"""Our agent in a process of its own, which tests kill."""
+"""Our agent in its own process, so that tests can kill it."""
 
 import json
 import signal
@@ -7,7 +7,7 @@ import sys
 
 
 class AgentProcess:
-    """`dragoman agent` in a process of its own, driven line by line."""
+    """`dragoman agent` in its own process, driven line by line."""
 
     def __init__(self, script, *, python=("-m", "dragoman")):
         self._process = subprocess.Popen(
@@ -29,13 +29,13 @@ class AgentProcess:
         return json.loads(self._process.stdout.readline())
 
     def answer(self):
-        """Read up to the answer to the last request."""
+        """Read until the answer to the last request."""
         while (message := self.read()).get("id") != self._last_id:
             pass
         return message["result"]
 
     def updates(self):
-        """Yield the raw updates up to the answer, or to the end of the process."""
+        """Yield the raw updates until the answer or the end of the process."""
         for line in self._process.stdout:
             message = json.loads(line) if line.endswith(b"\n") else {}
             if message.get("method") != "session/update":

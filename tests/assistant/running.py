@@ -1,4 +1,4 @@
-"""Our agent in this process, with a scripted client on its other side."""
+"""Our agent in this process, connected to a scripted client."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -33,11 +33,11 @@ async def session_in(cwd, script="- - text: hello\n", **options):
 
 
 def answer_with(client, option_id, *, remember=None):
-    """Answer permission requests with this option, and with a scope if one is given; return the list of requests."""
+    """Answer permission requests with this option and scope. Return the list of requests."""
     asked = []
     meta = None if remember is None else {"dragoman/remember": remember}
 
-    async def answer(params, request):
+    async def answer(params):
         asked.append(params)
         return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=option_id, meta=meta))
 

@@ -1,6 +1,6 @@
 """Run dragoman while one file is slow to open: `slow_files.py GATE FILE ARGUMENT…`.
 
-Whoever opens FILE waits first until somebody has opened the FIFO at GATE for writing, and has closed it again.
+Opening FILE waits until another process has opened the FIFO at GATE for writing and closed it.
 """
 
 import os

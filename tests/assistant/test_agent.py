@@ -9,6 +9,7 @@ from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTHENTICATE, INITIALIZE, SESSION_NEW, SESSION_PROMPT
 from tests.assistant.running import running_agent, session_in
 from tests.errors import refused
+from tests.table import each_row
 
 WAITING = "- - text: started\n  - delay_s: 600\n- - text: second reply\n"
 
@@ -17,7 +18,7 @@ WAITING = "- - text: started\n  - delay_s: 600\n- - text: second reply\n"
 
 
 @pytest.mark.parametrize("asked", [0, 1])
-async def test_version_1_is_the_answer_to_versions_below_2(asked, tmp_path):
+async def test_lower_versions_are_answered_with_version_1(asked, tmp_path):
     async with running_agent(tmp_path) as client:
         answer = await client.connection.call(INITIALIZE, v1.InitializeRequest(protocol_version=asked))
         assert answer.protocol_version == 1
@@ -25,7 +26,7 @@ async def test_version_1_is_the_answer_to_versions_below_2(asked, tmp_path):
 
 
 @pytest.mark.parametrize("asked", [2, 3, 65535])
-async def test_version_2_is_the_answer_to_it_and_to_any_above(asked, tmp_path):
+async def test_version_2_and_higher_are_answered_with_version_2(asked, tmp_path):
     async with running_agent(tmp_path) as client:
         info = {"name": "editor", "version": "1"} if asked < 65535 else 7
         answer = await client.connection.call_extension("initialize", {"protocolVersion": asked, "info": info})
@@ -34,21 +35,21 @@ async def test_version_2_is_the_answer_to_it_and_to_any_above(asked, tmp_path):
 
 
 @pytest.mark.parametrize("asked", [1, 2, 65535])
-async def test_version_2_can_be_turned_off(asked, tmp_path, monkeypatch):
+async def test_version_2_can_be_disabled(asked, tmp_path, monkeypatch):
     monkeypatch.setenv("DRAGOMAN_ACP_V2", "0")
     async with running_agent(tmp_path) as client:
         answer = await client.connection.call_extension("initialize", {"protocolVersion": asked})
         assert answer["protocolVersion"] == 1
 
 
-async def test_initialize_needs_nothing_but_a_version_and_minds_no_unknown_field(tmp_path):
+async def test_initialize_needs_only_a_version_and_ignores_unknown_fields(tmp_path):
     async with running_agent(tmp_path) as client:
         answer = await client.connection.call_extension("initialize", {"protocolVersion": 1, "later": {"x": 1}})
         assert answer["protocolVersion"] == 1
 
 
-@pytest.mark.parametrize("version", ["1", 1.0, 1.5, True, None, -1, 65536, [1]])
-async def test_a_version_that_is_no_small_integer_is_refused(version, tmp_path):
+@each_row("version", ["1", 1.0, 1.5, True, None, -1, 65536, [1]])
+async def test_version_that_is_not_a_small_integer_is_refused(version, tmp_path):
     async with running_agent(tmp_path) as client:
         error = await refused(client.connection.call_extension("initialize", {"protocolVersion": version}))
         assert error.code == ErrorCode.INVALID_PARAMS
@@ -56,7 +57,7 @@ async def test_a_version_that_is_no_small_integer_is_refused(version, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["session/new", "session/prompt", "_anything", "unknown"])
-async def test_nothing_is_answered_before_initialize(method, tmp_path):
+async def test_requests_before_initialize_are_refused(method, tmp_path):
     async with running_agent(tmp_path) as client:
         error = await refused(client.connection.call_extension(method, {}))
         assert error.code == ErrorCode.INVALID_REQUEST
@@ -64,14 +65,14 @@ async def test_nothing_is_answered_before_initialize(method, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["logout", "providers/list", "nes/start", "_ours/x", "no/such"])
-async def test_what_is_not_advertised_is_refused(method, tmp_path):
+async def test_unadvertised_methods_are_refused(method, tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         error = await refused(client.connection.call_extension(method, {"sessionId": session_id}))
         assert error.code == ErrorCode.METHOD_NOT_FOUND
         assert error.data == {"method": method}
 
 
-async def test_a_login_that_was_not_offered_is_refused(tmp_path):
+async def test_login_that_was_not_offered_is_refused(tmp_path):
     async with session_in(tmp_path) as (client, _):
         error = await refused(client.connection.call(AUTHENTICATE, v1.AuthenticateRequest(method_id="magic")))
         assert error.data["path"] == "params.methodId"
@@ -86,7 +87,7 @@ async def test_session_ids_are_unique_uuids(tmp_path):
         assert len(first) == 36
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cwd", "words"),
     [
         ("", "absolute"),
@@ -99,7 +100,7 @@ async def test_session_ids_are_unique_uuids(tmp_path):
         ("/with\0nul", "NUL"),
     ],
 )
-async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(cwd, words, tmp_path):
+async def test_cwd_must_be_an_absolute_existing_directory(cwd, words, tmp_path):
     async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.new_session(cwd))
@@ -108,7 +109,7 @@ async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(
         assert words in error.data["problem"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("params", "path"),
     [
         ({"mcpServers": []}, "params.cwd"),
@@ -125,7 +126,7 @@ async def test_a_cwd_that_is_no_absolute_existing_directory_is_refused_in_words(
         ),
     ],
 )
-async def test_a_missing_or_misshapen_field_is_named(params, path, tmp_path):
+async def test_missing_or_invalid_field_is_named(params, path, tmp_path):
     async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.connection.call_extension("session/new", params))
@@ -134,7 +135,7 @@ async def test_a_missing_or_misshapen_field_is_named(params, path, tmp_path):
         assert error.data["problem"]
 
 
-async def test_stdio_servers_are_taken(tmp_path):
+async def test_stdio_servers_are_accepted(tmp_path):
     async with running_agent(tmp_path) as client:
         await client.initialize()
         server = v1.McpServerStdio(name="a", command="b", args=[], env=[])
@@ -145,7 +146,7 @@ async def test_stdio_servers_are_taken(tmp_path):
 # ── session/prompt ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_turn_streams_its_chunks_and_ends(tmp_path):
+async def test_turn_streams_its_chunks_and_ends(tmp_path):
     async with session_in(tmp_path, "- - thought: hmm\n  - text: 'hel'\n  - text: lo\n") as (client, session_id):
         answer = await client.prompt(session_id, "hi")
         assert answer.stop_reason == "end_turn"
@@ -155,7 +156,7 @@ async def test_a_turn_streams_its_chunks_and_ends(tmp_path):
         assert {notification.session_id for notification in client.updates} == {session_id}
 
 
-async def test_chunks_of_one_message_share_an_id_and_messages_do_not(tmp_path):
+async def test_chunks_share_an_id_only_within_their_message(tmp_path):
     script = "- - thought: t\n  - text: a\n    repeat: 3\n"
     async with session_in(tmp_path, script) as (client, session_id):
         await client.prompt(session_id, "one")
@@ -175,19 +176,19 @@ async def test_chunks_of_one_message_share_an_id_and_messages_do_not(tmp_path):
         ("- - tool: {name: again}\n", "max_turn_requests"),
     ],
 )
-async def test_stop_reasons_are_true(script, reason, tmp_path):
+async def test_stop_reasons_are_correct(script, reason, tmp_path):
     async with session_in(tmp_path, script) as (client, session_id):
         assert (await client.prompt(session_id, "hi")).stop_reason == reason
 
 
-async def test_usage_is_told_during_the_turn_and_at_its_end(tmp_path):
+async def test_usage_is_reported_during_and_after_the_turn(tmp_path):
     async with session_in(tmp_path, "- - usage: {input: 100, output: 20}\n") as (client, session_id):
         answer = await client.prompt(session_id, "hi")
         assert answer.usage == v1.Usage(total_tokens=120, input_tokens=100, output_tokens=20)
         assert client.updates[-1].update == v1.UsageUpdate(used=120, size=200_000)
 
 
-async def test_usage_of_a_turn_is_what_all_its_requests_took(tmp_path):
+async def test_turn_usage_sums_all_requests(tmp_path):
     script = (
         "- - tool: {name: list_directory, arguments: {path: .}}\n  - usage: {input: 100, output: 20}\n"
         "- - usage: {input: 130, output: 5}\n"
@@ -198,7 +199,7 @@ async def test_usage_of_a_turn_is_what_all_its_requests_took(tmp_path):
             assert answer.usage == v1.Usage(total_tokens=255, input_tokens=230, output_tokens=25)
 
 
-async def test_a_tool_that_is_not_there_fails_visibly_and_the_turn_goes_on(tmp_path):
+async def test_missing_tool_fails_visibly_and_the_turn_continues(tmp_path):
     script = "- - tool: {name: fly, arguments: {to: moon}}\n- - text: I cannot fly.\n"
     async with session_in(tmp_path, script) as (client, session_id):
         assert (await client.prompt(session_id, "fly")).stop_reason == "end_turn"
@@ -206,11 +207,11 @@ async def test_a_tool_that_is_not_there_fails_visibly_and_the_turn_goes_on(tmp_p
         assert (call.title, call.status) == ("fly", "pending")
         assert (progress.tool_call_id, progress.status) == (call.tool_call_id, "failed")
         assert progress.raw_input == {"to": "moon"}
-        assert "no tool named fly" in progress.content[0].content.text
+        assert "no tool here is named fly" in progress.content[0].content.text
         assert client.text() == "I cannot fly."
 
 
-async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(tmp_path):
+async def test_model_failure_is_an_error_and_the_session_continues(tmp_path):
     script = "- - text: a\n  - error: the provider is down\n- - text: b\n"
     async with session_in(tmp_path, script) as (client, session_id):
         error = await refused(client.prompt(session_id, "hi"))
@@ -225,18 +226,18 @@ async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(t
         (v1.AudioContent(data="AA==", mime_type="audio/wav"), "audio"),
     ],
 )
-async def test_content_that_the_model_cannot_take_is_refused_by_position(block, kind, tmp_path):
+async def test_unsupported_content_is_refused_with_its_position(block, kind, tmp_path):
     class Blind(ScriptModel):
-        takes = frozenset()
+        content_types = frozenset()
 
     async with session_in(tmp_path, model=Blind("blind", [[]])) as (client, session_id):
         prompt = v1.PromptRequest(session_id=session_id, prompt=[v1.TextContent(text="see"), block])
         error = await refused(client.connection.call(SESSION_PROMPT, prompt))
         assert error.data["path"] == "params.prompt[1].type"
-        assert f"blind cannot be given {kind} content" in error.data["problem"]
+        assert f"blind does not accept {kind} content" in error.data["problem"]
 
 
-async def test_a_prompt_for_an_unknown_session_is_not_found(tmp_path):
+async def test_prompt_for_an_unknown_session_is_not_found(tmp_path):
     async with running_agent(tmp_path) as client:
         await client.initialize()
         error = await refused(client.prompt("nobody", "hi"))
@@ -244,7 +245,7 @@ async def test_a_prompt_for_an_unknown_session_is_not_found(tmp_path):
         assert error.data["sessionId"] == "nobody"
 
 
-async def test_a_second_prompt_while_one_runs_is_refused_and_the_first_untouched(tmp_path):
+async def test_second_prompt_during_a_turn_is_refused(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, session_id):
         first = asyncio.ensure_future(client.prompt(session_id, "one"))
         await client.wait_for(lambda c: c.text() == "started")
@@ -259,7 +260,7 @@ async def test_a_second_prompt_while_one_runs_is_refused_and_the_first_untouched
 # ── cancelling ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_session_cancel_ends_the_turn_as_cancelled_and_the_next_prompt_works(tmp_path):
+async def test_cancel_ends_the_turn_and_the_next_prompt_works(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "one"))
         await client.wait_for(lambda c: c.text() == "started")
@@ -269,17 +270,17 @@ async def test_session_cancel_ends_the_turn_as_cancelled_and_the_next_prompt_wor
         assert client.text() == "startedsecond reply"
 
 
-async def test_cancel_request_on_a_prompt_acts_as_session_cancel(tmp_path):
+async def test_cancelling_the_prompt_request_cancels_the_turn(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, session_id):
         params = v1.PromptRequest(session_id=session_id, prompt=[v1.TextContent(text="one")])
         turn = asyncio.ensure_future(client.connection.call(SESSION_PROMPT, params))
         await client.wait_for(lambda c: c.text() == "started")
-        third = 3  # behind initialize and session/new
+        third = 3  # after initialize and session/new
         await client.connection.notify_extension("$/cancel_request", {"requestId": third})
         assert (await turn).stop_reason == "cancelled"
 
 
-async def test_cancelling_one_session_leaves_the_others_running(tmp_path):
+async def test_cancelling_one_session_does_not_affect_others(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, one):
         other = await client.new_session(str(tmp_path))
         turns = [asyncio.ensure_future(client.prompt(session_id, "hi")) for session_id in (one, other)]
@@ -291,14 +292,14 @@ async def test_cancelling_one_session_leaves_the_others_running(tmp_path):
         assert (await turns[1]).stop_reason == "cancelled"
 
 
-async def test_a_cancel_with_nothing_to_cancel_is_ignored(tmp_path):
+async def test_cancel_without_a_turn_is_ignored(tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         await client.cancel(session_id)
         await client.cancel("nobody")
         assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
 
 
-async def test_a_cancel_right_behind_the_prompt_is_not_lost(tmp_path):
+async def test_cancel_directly_after_the_prompt_is_not_lost(tmp_path):
     async with session_in(tmp_path, WAITING) as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "one"))
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A client is told how to log in where the model needs a key, and a key counts from the moment it is given."""
+"""A client learns how to log in if the model needs a key, and a new key works at once."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from dragoman.assistant.keys import KeyStore
 from dragoman.assistant.models.provider import provider_model
 from dragoman.assistant.models.providers import PROVIDERS, ProviderOptions
 from dragoman.assistant.setup import AgentSetup
-from dragoman.errors import ErrorCode, MissingKey
+from dragoman.errors import ErrorCode, MissingKeyError
 from dragoman.loading import load_in_background
 from dragoman.protocol import v1
 from dragoman.protocol.methods import AUTH_STATUS, AUTH_STATUS_UPDATE, AUTHENTICATE, LOGOUT
@@ -22,6 +22,7 @@ from dragoman.wire import memory_pair
 from tests.assistant.models.asking import AT_ONCE, KEY, asked, parts_of, text_of
 from tests.assistant.models.loopback import Anthropic, loopback
 from tests.errors import refused
+from tests.table import each_row
 
 MODEL = "anthropic:claude-opus-5"
 TERMINAL = v1.ClientCapabilities(auth=v1.AuthCapabilities(terminal=True))
@@ -37,7 +38,7 @@ def keys(tmp_path):
 
 @asynccontextmanager
 async def agent_with(home, name=MODEL, **options):
-    """Our agent with a provider's model, as the command line sets it up."""
+    """Run our agent with a provider's model, as the command line does."""
     near, far = memory_pair()
     model = provider_model(name, ProviderOptions(retry=AT_ONCE))
     agent = make_agent(
@@ -53,7 +54,7 @@ async def agent_with(home, name=MODEL, **options):
 
 @asynccontextmanager
 async def anthropic(monkeypatch, *texts):
-    """Anthropic's own address, here on the loopback."""
+    """Serve Anthropic's own address on the loopback interface."""
     wire = Anthropic()
     async with loopback(*(wire.reply(("text", text)) for text in texts)) as provider:
         here = msgspec.structs.replace(PROVIDERS["anthropic"], base_url=provider.url + wire.base_path)
@@ -65,19 +66,19 @@ def authenticate(client, method_id):
     return client.connection.call(AUTHENTICATE, v1.AuthenticateRequest(method_id=method_id))
 
 
-# ── what is offered ─────────────────────────────────────────────────────────────────────────────────
+# ── offered methods ─────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_every_client_is_told_in_words_how_the_key_is_given(tmp_path):
+async def test_every_client_learns_how_to_provide_the_key(tmp_path):
     async with agent_with(tmp_path) as (_, answer):
         [method] = answer.auth_methods
         assert isinstance(method, v1.AuthMethodAgent)
         assert method.id == "anthropic-key"
-        assert "set ANTHROPIC_API_KEY in the environment" in method.description
+        assert "set ANTHROPIC_API_KEY in dragoman's environment" in method.description
         assert "run `dragoman login anthropic` in a terminal" in method.description
 
 
-async def test_a_client_that_can_is_offered_a_login_in_a_terminal_too(tmp_path):
+async def test_capable_client_is_offered_a_terminal_login(tmp_path):
     async with agent_with(tmp_path, capabilities=TERMINAL) as (_, answer):
         _, terminal = answer.auth_methods
         assert isinstance(terminal, v1.AuthMethodTerminal)
@@ -85,53 +86,51 @@ async def test_a_client_that_can_is_offered_a_login_in_a_terminal_too(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["openai:gpt-5", "openai-chat:gpt-5", "openai-responses:gpt-5"])
-async def test_a_provider_of_several_formats_has_one_key(name, tmp_path):
+async def test_provider_with_several_formats_has_one_key(name, tmp_path):
     async with agent_with(tmp_path, name) as (client, _):
-        KeyStore(tmp_path).keep("openai", KEY)
+        KeyStore(tmp_path).save("openai", KEY)
         await authenticate(client, "openai-key")
 
 
-@pytest.mark.parametrize(
-    "name", [None, "", "guide", "script:x.yaml", "local:x.gguf", "ollama:qwen3", "bedrock:x", "litellm:x", "nobody:x"]
-)
-def test_a_model_that_needs_no_key_of_ours_needs_no_login(name, tmp_path):
+@each_row("name", [None, "", "guide", "script:x.yaml", "ollama:qwen3", "bedrock:x", "litellm:x", "nobody:x"])
+def test_model_without_a_key_of_ours_needs_no_login(name, tmp_path):
     assert find_auth(name, str(tmp_path)) is None
 
 
-async def test_a_terminal_is_not_offered_where_its_key_would_not_be_sent(tmp_path, monkeypatch):
+async def test_terminal_login_is_not_offered_if_its_key_would_not_be_sent(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gateway.invalid")
     async with agent_with(tmp_path, capabilities=TERMINAL) as (_, answer):
         [method] = answer.auth_methods
-        assert "not sent to where ANTHROPIC_BASE_URL leads" in method.description
+        assert "not sent to the address in ANTHROPIC_BASE_URL" in method.description
         assert answer.agent_capabilities.auth.logout is None
 
 
 # ── the state of the login ──────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_client_learns_whether_the_key_is_there_and_when_that_changes(tmp_path, keys):
+async def test_client_learns_the_login_state_and_its_changes(tmp_path, keys):
     async with agent_with(tmp_path) as (client, answer):
         assert answer.agent_capabilities.auth.status is not None
         updates = []
         client.routes.on_notification(AUTH_STATUS_UPDATE, updates.append)
         ask = v1.AuthStatusRequest()
-        keys.keep("anthropic", KEY)
+        keys.save("anthropic", KEY)
         await authenticate(client, "anthropic-key")
-        assert updates == []  # a client that has never asked may not know of it
+        assert updates == []  # a client that never asked may not know the notification
         status = await client.connection.call(AUTH_STATUS, ask)
         assert status == v1.AuthStatusResponse(
             state="authenticated", accounts=[v1.AuthAccount(label="Anthropic API key", active=True)]
         )
         await client.connection.call(LOGOUT, v1.LogoutRequest())
         assert [update.state for update in updates] == ["unauthenticated"]
-        keys.keep("anthropic", KEY)
+        keys.save("anthropic", KEY)
         await authenticate(client, "anthropic-key")
         await authenticate(client, "anthropic-key")
         assert [update.state for update in updates] == ["unauthenticated", "authenticated"]
         assert KEY not in repr(status)
 
 
-async def test_keys_that_cannot_be_read_leave_the_state_unknown(tmp_path):
+async def test_unreadable_keys_leave_the_state_unknown(tmp_path):
     (tmp_path / "keys.json").write_text("{")
     async with agent_with(tmp_path) as (client, _):
         assert (await client.connection.call(AUTH_STATUS, v1.AuthStatusRequest())).state == "unknown"
@@ -149,7 +148,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("file", "default", "found"),
     [
         ("none", None, None),
@@ -165,20 +164,20 @@ FILES = {
         ("wrong", "groq:x", None),
     ],
 )
-@pytest.mark.parametrize("named", [True, False])
-def test_the_configured_model_is_the_one_that_sessions_begin_with(file, default, found, named, tmp_path):
+@each_row("named", [True, False])
+def test_configured_model_is_the_one_of_new_sessions(file, default, found, named, tmp_path):
     path = tmp_path / ("mine.yaml" if named else "dragoman.yaml")
     if FILES[file] is not None:
         path.write_text(FILES[file])
     given = {"agent_file": str(path) if named else None, "default_model": default}
-    assert configured_model(str(tmp_path), model=None, **given).asks_login == found
-    assert configured_model(str(tmp_path), model=MODEL, **given).asks_login == MODEL
+    assert configured_model(str(tmp_path), model=None, **given).login_model == found
+    assert configured_model(str(tmp_path), model=MODEL, **given).login_model == MODEL
 
 
 # ── authenticate ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_authenticate_without_a_key_says_what_to_do(tmp_path):
+async def test_authenticate_without_a_key_explains_what_to_do(tmp_path):
     async with agent_with(tmp_path, capabilities=TERMINAL) as (client, _):
         error = await refused(authenticate(client, "anthropic-key"))
         assert error.code == ErrorCode.AUTH_REQUIRED
@@ -186,23 +185,23 @@ async def test_authenticate_without_a_key_says_what_to_do(tmp_path):
         assert error.data["authMethods"] == ["anthropic-key", "anthropic-login"]
 
 
-async def test_authenticate_succeeds_with_a_key_of_the_environment(tmp_path, monkeypatch):
+async def test_authenticate_succeeds_with_a_key_in_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     async with agent_with(tmp_path) as (client, _):
         await authenticate(client, "anthropic-key")
 
 
-async def test_authenticate_succeeds_once_a_key_is_kept(tmp_path, keys):
+async def test_authenticate_succeeds_once_a_key_is_stored(tmp_path, keys):
     async with agent_with(tmp_path) as (client, _):
         await refused(authenticate(client, "anthropic-key"))
-        keys.keep("openai", "other")
+        keys.save("openai", "other")
         await refused(authenticate(client, "anthropic-key"))
-        keys.keep("anthropic", KEY)
+        keys.save("anthropic", KEY)
         await authenticate(client, "anthropic-key")
 
 
-async def test_a_terminal_method_is_not_for_authenticate(tmp_path, keys):
-    keys.keep("anthropic", KEY)
+async def test_terminal_method_cannot_be_used_with_authenticate(tmp_path, keys):
+    keys.save("anthropic", KEY)
     async with agent_with(tmp_path, capabilities=TERMINAL) as (client, _):
         error = await refused(authenticate(client, "anthropic-login"))
         assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.methodId")
@@ -210,7 +209,7 @@ async def test_a_terminal_method_is_not_for_authenticate(tmp_path, keys):
 
 
 @pytest.mark.parametrize("method_id", ["magic", "anthropic-login", "openai-key", ""])
-async def test_a_method_that_was_not_offered_is_refused_with_those_that_were(method_id, tmp_path):
+async def test_unoffered_method_is_refused_with_the_offered_ones(method_id, tmp_path):
     async with agent_with(tmp_path) as (client, _):
         error = await refused(authenticate(client, method_id))
         assert error.code == ErrorCode.INVALID_PARAMS
@@ -220,9 +219,7 @@ async def test_a_method_that_was_not_offered_is_refused_with_those_that_were(met
 # ── session/prompt ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_prompt_without_a_key_names_the_methods_and_the_next_one_works_after_a_login(
-    tmp_path, keys, monkeypatch
-):
+async def test_prompt_without_a_key_names_the_methods_and_works_after_a_login(tmp_path, keys, monkeypatch):
     async with anthropic(monkeypatch, "Hi") as provider, agent_with(tmp_path, capabilities=TERMINAL) as (client, _):
         session_id = await client.new_session(str(tmp_path))
         error = await refused(client.prompt(session_id, "hello"))
@@ -230,26 +227,26 @@ async def test_a_prompt_without_a_key_names_the_methods_and_the_next_one_works_a
         assert "Anthropic needs a key for anthropic:claude-opus-5; set ANTHROPIC_API_KEY" in error.data["problem"]
         assert error.data["authMethods"] == ["anthropic-key", "anthropic-login"]
         assert not provider.requests
-        keys.keep("anthropic", KEY)
+        keys.save("anthropic", KEY)
         assert (await client.prompt(session_id, "hello")).stop_reason == "end_turn"
         assert client.text().endswith("Hi")
         assert KEY in str(provider.requests[0].headers)
 
 
-async def test_a_key_that_was_replaced_counts_with_the_next_prompt(tmp_path, keys, monkeypatch):
-    keys.keep("anthropic", "sk-first-000000")
+async def test_replaced_key_is_used_for_the_next_prompt(tmp_path, keys, monkeypatch):
+    keys.save("anthropic", "sk-first-000000")
     async with anthropic(monkeypatch, "one", "two") as provider, agent_with(tmp_path) as (client, _):
         session_id = await client.new_session(str(tmp_path))
         await client.prompt(session_id, "hello")
-        keys.keep("anthropic", KEY)
+        keys.save("anthropic", KEY)
         await client.prompt(session_id, "hello")
         assert client.text() == "onetwo"
         assert ["sk-first-000000" in str(request.headers) for request in provider.requests] == [True, False]
         assert KEY in str(provider.requests[1].headers)
 
 
-async def test_a_key_of_the_environment_counts_before_a_kept_one(tmp_path, keys, monkeypatch):
-    keys.keep("anthropic", "sk-kept-000000")
+async def test_environment_key_overrides_a_stored_one(tmp_path, keys, monkeypatch):
+    keys.save("anthropic", "sk-kept-000000")
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     async with anthropic(monkeypatch, "Hi") as provider, agent_with(tmp_path) as (client, _):
         await client.prompt(await client.new_session(str(tmp_path)), "hello")
@@ -257,8 +254,8 @@ async def test_a_key_of_the_environment_counts_before_a_kept_one(tmp_path, keys,
         assert "sk-kept-000000" not in str(provider.requests[0].headers)
 
 
-async def test_keys_that_cannot_be_used_are_said_and_not_shown(tmp_path, keys):
-    keys.keep("anthropic", KEY)
+async def test_unusable_keys_are_reported_without_being_shown(tmp_path, keys):
+    keys.save("anthropic", KEY)
     keys.path.chmod(0o644)
     async with agent_with(tmp_path) as (client, _):
         session_id = await client.new_session(str(tmp_path))
@@ -269,22 +266,22 @@ async def test_keys_that_cannot_be_used_are_said_and_not_shown(tmp_path, keys):
             assert KEY not in str(error.data)
 
 
-async def test_a_model_of_another_provider_is_not_helped_by_the_methods_of_this_one(tmp_path, keys):
-    keys.keep("anthropic", KEY)
+async def test_model_of_another_provider_is_not_offered_these_methods(tmp_path, keys):
+    keys.save("anthropic", KEY)
     async with agent_with(tmp_path) as (client, _):
         session_id = await client.new_session(str(tmp_path))
         await client.prompt(session_id, "/model openai:gpt-5")
         error = await refused(client.prompt(session_id, "hello"))
-        assert "run `dragoman login openai`" in error.words
+        assert "run `dragoman login openai`" in error.text
         assert error.code == ErrorCode.INTERNAL_ERROR
-    await asyncio.wrap_future(load_in_background(lambda: None))  # behind the library, which is still being imported
+    await asyncio.wrap_future(load_in_background(lambda: None))  # waits for the library, which is still being imported
 
 
-# ── where a kept key goes ───────────────────────────────────────────────────────────────────────────
+# ── where a stored key is sent ──────────────────────────────────────────────────────────────────────
 
 
-async def test_a_kept_key_is_not_sent_to_an_address_of_ones_own(keys):
-    keys.keep("anthropic", KEY)
+async def test_stored_key_is_not_sent_to_a_custom_address(keys):
+    keys.save("anthropic", KEY)
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "Hi")), api_key=None) as (provider, model):
         model.use_keys(keys)
@@ -292,14 +289,14 @@ async def test_a_kept_key_is_not_sent_to_an_address_of_ones_own(keys):
     assert KEY not in str(provider.requests[0].headers)
 
 
-async def test_a_kept_key_is_not_sent_where_the_environment_leads(keys, monkeypatch):
-    keys.keep("anthropic", KEY)
+async def test_stored_key_is_not_sent_to_an_address_from_the_environment(keys, monkeypatch):
+    keys.save("anthropic", KEY)
     wire = Anthropic()
     async with loopback(wire.reply(("text", "Hi"))) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         model = provider_model(MODEL, ProviderOptions(retry=AT_ONCE))
         model.use_keys(keys)
-        with pytest.raises(MissingKey, match="not sent to where ANTHROPIC_BASE_URL leads"):
+        with pytest.raises(MissingKeyError, match="not sent to the address in ANTHROPIC_BASE_URL"):
             await parts_of(model)
     assert not provider.requests
 
@@ -307,9 +304,9 @@ async def test_a_kept_key_is_not_sent_where_the_environment_leads(keys, monkeypa
 # ── logout ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_logout_forgets_the_key_of_this_provider_alone(tmp_path, keys, monkeypatch):
-    keys.keep("anthropic", KEY)
-    keys.keep("openai", "other")
+async def test_logout_deletes_only_the_key_of_this_provider(tmp_path, keys, monkeypatch):
+    keys.save("anthropic", KEY)
+    keys.save("openai", "other")
     async with anthropic(monkeypatch, "Hi"), agent_with(tmp_path) as (client, answer):
         assert answer.agent_capabilities.auth.logout == v1.LogoutCapabilities()
         assert answer.agent_capabilities.load_session
@@ -322,7 +319,7 @@ async def test_logout_forgets_the_key_of_this_provider_alone(tmp_path, keys, mon
 
 
 async def test_logout_is_not_offered_while_the_key_comes_from_the_environment(tmp_path, keys, monkeypatch):
-    keys.keep("anthropic", KEY)
+    keys.save("anthropic", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     async with agent_with(tmp_path) as (client, answer):
         assert answer.agent_capabilities.auth.logout is None
@@ -331,8 +328,8 @@ async def test_logout_is_not_offered_while_the_key_comes_from_the_environment(tm
         assert keys.find("anthropic") == KEY
 
 
-async def test_a_logout_that_cannot_be_done_is_said(tmp_path, keys):
-    keys.keep("anthropic", KEY)
+async def test_failed_logout_is_reported(tmp_path, keys):
+    keys.save("anthropic", KEY)
     keys.path.write_text("damaged")
     async with agent_with(tmp_path) as (client, _):
         error = await refused(client.connection.call(LOGOUT, v1.LogoutRequest()))

@@ -1,8 +1,8 @@
-"""A turn can be cancelled, and its client can vanish, at every single point at which it waits.
+"""A turn can be cancelled, and its client can vanish, at every point at which the turn waits.
 
-Each scenario is a turn of its own kind. It is run again and again, interrupted at its first point, its second, and so
-on, until it is done before the chosen point is reached. After each interruption everything that a client can rely on
-is looked at. `make soak` tries all that can happen at all points, CI at the first and at every few, by chance.
+Each scenario is a different kind of turn. It is run repeatedly and interrupted at its first point, its second, and so
+on, until the turn ends before the chosen point. After each interruption, everything that a client can rely on is
+checked. `make soak` tries all interruptions at all points. CI tries the first point and a random sample.
 """
 
 import asyncio
@@ -15,9 +15,10 @@ from collections import Counter
 
 import pytest
 
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.models.message import ToolUse, UserMessage
-from dragoman.assistant.models.model import ReplyRetry, ReplyText, ReplyThought, TokenUsage, ToolStart
-from dragoman.errors import ContextOverflow
+from dragoman.assistant.models.model import ReplyRetry, ReplyText, ReplyThought, ToolStart
+from dragoman.errors import ContextOverflowError
 from dragoman.protocol import v1
 from tests.assistant.coming_back import load
 from tests.assistant.interrupting import Lines, Run, Steps, descendants, tapped_agent
@@ -33,17 +34,17 @@ LARGE = "0123456789abcde\n" * 4096
 
 
 class Acting:
-    """A model that does what it is told, waits before each part, and sums up when it is asked to."""
+    """A model that follows a script, waits before each part, and summarizes on request."""
 
     name = "acting"
     context_size = 1000
-    takes = frozenset()
+    content_types = frozenset()
     thought_levels = ()
     summarises = True
 
     def __init__(self, *replies):
         self._replies = iter(replies)
-        self.heard = []
+        self.messages = []
 
     def start(self):
         return self
@@ -64,7 +65,7 @@ class Acting:
         prompt = [message for message in request.messages if isinstance(message, UserMessage)][-1]
         if prompt.content[0].text != "again":
             return next(self._replies)
-        self.heard = list(request.messages)
+        self.messages = list(request.messages)
         return [ReplyText("here again")]
 
 
@@ -76,7 +77,7 @@ def use(name, **arguments):
 
 
 class Scenario:
-    """A turn of some kind."""
+    """A kind of turn."""
 
     prompt = "go"
     slow = False
@@ -93,11 +94,11 @@ class Scenario:
         pass
 
     def check(self, run):
-        """Look at what only this scenario has."""
+        """Check what only this scenario has."""
 
 
 class Words(Scenario):
-    """Thoughts, text, a tool announced and taken back by a retry, and usage."""
+    """Thoughts, text, a tool announced and withdrawn by a retry, and usage."""
 
     def replies(self):
         retry = [
@@ -111,7 +112,7 @@ class Words(Scenario):
 
 
 class Reads(Scenario):
-    """Reads side by side, one of them too large to be sent in one go, a tool that is not there, a plan."""
+    """Parallel reads, one of them too large to be sent at once, a missing tool and a plan."""
 
     slow = True
 
@@ -125,7 +126,7 @@ class Reads(Scenario):
 
 
 class Edits(Scenario):
-    """Questions, and files of our own written."""
+    """Questions and written files."""
 
     slow = True
 
@@ -136,25 +137,25 @@ class Edits(Scenario):
 
 
 class Compactions(Scenario):
-    """A conversation that outgrows the model: at once, and by and by; what was interrupted is made up for."""
+    """A conversation that outgrows the model, at once and gradually. An interrupted compaction is repeated."""
 
     def replies(self):
         (self.cwd / "a").write_text("x")
         return [
-            [ToolStart("call-overflow", "read_file"), ContextOverflow("too long")],
+            [ToolStart("call-overflow", "read_file"), ContextOverflowError("too long")],
             [use("read_file", path="a"), TokenUsage(900, 5)],
             [ReplyText("short again")],
         ]
 
 
 class Compact(Scenario):
-    """The command for it."""
+    """The compact command."""
 
     prompt = "/compact"
 
 
 class Adoption(Scenario):
-    """The project's own agent file, asked about first."""
+    """The project's agent file, with its question."""
 
     def replies(self):
         (self.cwd / "dragoman.yaml").write_text("instructions: Be kind.\npermissions: {mode: code}\n")
@@ -162,7 +163,7 @@ class Adoption(Scenario):
 
 
 class Elsewhere(Scenario):
-    """Files and commands at the client."""
+    """Files and commands of the client."""
 
     capabilities = v1.ClientCapabilities(
         fs=v1.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
@@ -187,7 +188,7 @@ class Elsewhere(Scenario):
 
 
 class Commands(Scenario):
-    """Commands of our own, which leave somebody behind, and a search in a process of its own."""
+    """Our own commands, which leave a child, and a search in its own process."""
 
     def replies(self):
         (self.cwd / "a").write_text("needle\n")
@@ -196,12 +197,12 @@ class Commands(Scenario):
 
 
 CHEAP = (Words, Reads, Edits, Compactions, Compact, Adoption, Elsewhere)
-"""Kinds that start no process, which takes long."""
+"""Kinds that start no process, because processes are slow."""
 
 all_of_it = pytest.mark.timeout(600 if SOAK else 60)
 
 
-# ── what happens at the point ───────────────────────────────────────────────────────────────────
+# ── actions at the point ────────────────────────────────────────────────────────────────────────
 
 
 def cancel(run):
@@ -214,7 +215,7 @@ def cancel_twice(run):
 
 
 def take_back(run):
-    prompt = next(line for line in map(json.loads, run.tap.taken) if line.get("method") == "session/prompt")
+    prompt = next(line for line in map(json.loads, run.tap.incoming) if line.get("method") == "session/prompt")
     run.tap.put_in("$/cancel_request", requestId=prompt["id"])
 
 
@@ -223,7 +224,7 @@ def vanish(run):
 
 
 async def interrupt(scenario, points, act):
-    """Run a scenario, act at the point, go on with the session if its client is there, and load it in any case."""
+    """Run a scenario, act at the point, continue the session if its client remains, and always load it."""
     model = Acting(*scenario.replies())
     options = {"capabilities": scenario.capabilities, "slow": scenario.slow, "set_up": scenario.set_up}
     async with tapped_agent(scenario.home, model, decide=lambda _: "allow", **options) as (client, tap):
@@ -237,29 +238,29 @@ async def interrupt(scenario, points, act):
             assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
         prompting.cancel()
         await asyncio.wait([prompting])
-    check_replay(run, model.heard, *(await come_back(scenario, session_id)))
+    check_replay(run, model.messages, *(await come_back(scenario, session_id)))
     scenario.check(run)
     return run
 
 
 async def come_back(scenario, session_id):
-    """Load a session in another agent; return the updates that it sends, and what its model knows."""
+    """Load a session in another agent. Return its updates and what the model remembers."""
     model = Acting()
     async with tapped_agent(scenario.home, model) as (client, tap):
         await load(client, session_id, scenario.cwd)
         updates = tap.updates()
         assert (await client.prompt(session_id, "again")).stop_reason == "end_turn"
-    return updates, model.heard
+    return updates, model.messages
 
 
-# ── what must hold then ─────────────────────────────────────────────────────────────────────────
+# ── checks after the interruption ───────────────────────────────────────────────────────────────
 
 
-def check_replay(run, heard, replayed, known):
+def check_replay(run, remembered, replayed, known):
     seen = run.tap.updates()
     assert replayed[: len(seen)] == seen
     assert run.tap.broken or len(replayed) == len(seen)
-    assert known[: len(heard)] == heard
+    assert known[: len(remembered)] == remembered
     check_calls(decoded(replayed))
 
 
@@ -275,7 +276,7 @@ def check_turn(run, whole):
 
 
 def check_calls(updates):
-    """Every call was announced once and ended once, and nothing was heard of it before or after."""
+    """Check that every call was announced once and ended once, with no update before or after."""
     begun, ended = set(), set()
     for update in updates:
         call_id = update.get("toolCallId")
@@ -300,7 +301,7 @@ def said(updates):
 
 
 def summary(updates):
-    """What came of a turn, whatever the order in which its calls ended."""
+    """Return the outcome of a turn, regardless of the order in which its calls ended."""
     return Counter(update["status"] for update in updates if update.get("status") in FINAL), said(updates)
 
 
@@ -311,7 +312,7 @@ def place(tmp_path, kind, name):
 
 
 async def at_every_point(tmp_path, kind, points, act, *, stride):
-    """Interrupt turns of a kind, each at another point, until one is done before its point is reached."""
+    """Interrupt turns of a kind at one point after another, until a turn ends before its point."""
     stride = 1 if SOAK else stride
     others = descendants()
     uncut = await interrupt(place(tmp_path, kind, "uncut"), points(1_000_000), cancel)
@@ -334,43 +335,43 @@ def nothing_goes_wrong_unseen(caplog):
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-@pytest.mark.timeout(180)  # dozens of turns, each with an agent of its own
+@pytest.mark.timeout(180)  # dozens of turns, each with its own agent
 @pytest.mark.parametrize("kind", CHEAP)
-async def test_a_turn_can_be_cancelled_wherever_it_waits(kind, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, cancel, stride=4)
+async def test_turn_can_be_cancelled_at_every_wait(kind, tmp_path):
+    await at_every_point(tmp_path, kind, Steps, cancel, stride=8)
 
 
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("kind", CHEAP)
-async def test_a_client_can_vanish_wherever_a_turn_waits(kind, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, vanish, stride=8)
+async def test_client_can_vanish_at_every_wait(kind, tmp_path):
+    await at_every_point(tmp_path, kind, Steps, vanish, stride=16)
 
 
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("act", [cancel, vanish])
 @pytest.mark.parametrize("kind", CHEAP)
-async def test_a_turn_can_be_interrupted_after_each_line_that_it_sends(kind, act, tmp_path):
-    await at_every_point(tmp_path, kind, Lines, act, stride=8)
+async def test_turn_can_be_interrupted_after_every_line(kind, act, tmp_path):
+    await at_every_point(tmp_path, kind, Lines, act, stride=16)
 
 
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("act", [cancel_twice, take_back])
 @pytest.mark.parametrize("kind", CHEAP)
-async def test_a_turn_can_be_cancelled_twice_or_by_its_request(kind, act, tmp_path):
-    await at_every_point(tmp_path, kind, Steps, act, stride=12)
+async def test_turn_can_be_cancelled_twice_or_by_its_request(kind, act, tmp_path):
+    await at_every_point(tmp_path, kind, Steps, act, stride=24)
 
 
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("act", [cancel, vanish])
-async def test_processes_are_gone_wherever_a_turn_is_interrupted(act, tmp_path):
-    await at_every_point(tmp_path, Commands, Steps, act, stride=12)
+async def test_processes_end_wherever_a_turn_is_interrupted(act, tmp_path):
+    await at_every_point(tmp_path, Commands, Steps, act, stride=24)
 
 
-async def test_whoever_ignores_the_end_of_a_command_is_gone_when_the_cancel_is_answered(tmp_path):
+async def test_process_that_ignores_sigterm_is_gone_when_the_cancel_is_answered(tmp_path):
     command = 'echo $$ > pids; (trap "" TERM; exec sleep 6123) > /dev/null & echo $! >> pids'
     reply = f"- - tool: {{name: run_command, arguments: {{command: {json.dumps(command)}}}}}\n- - delay_s: 600\n"
     async with session_in(tmp_path, reply, decide=lambda _: "allow") as (client, session_id):
@@ -382,7 +383,7 @@ async def test_whoever_ignores_the_end_of_a_command_is_gone_when_the_cancel_is_a
         assert not alive(stubborn)
 
 
-async def test_a_cancel_ahead_of_its_prompt_or_behind_its_end_cancels_nothing(tmp_path):
+async def test_cancel_before_the_prompt_or_after_its_end_does_nothing(tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         for _ in range(2):
             await client.cancel(session_id)
@@ -391,7 +392,7 @@ async def test_a_cancel_ahead_of_its_prompt_or_behind_its_end_cancels_nothing(tm
     assert client.text() == "hellohello"
 
 
-async def test_a_cancel_right_behind_its_prompt_cancels_it(tmp_path):
+async def test_cancel_directly_after_the_prompt_cancels_it(tmp_path):
     async with session_in(tmp_path, "- - delay_s: 600\n") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
         await asyncio.sleep(0)
@@ -399,7 +400,7 @@ async def test_a_cancel_right_behind_its_prompt_cancels_it(tmp_path):
         assert (await turn).stop_reason == "cancelled"
 
 
-async def test_a_cancel_of_another_session_or_request_cancels_nothing(tmp_path):
+async def test_cancel_of_another_session_or_request_does_nothing(tmp_path):
     async with session_in(tmp_path, "- - text: begun\n  - delay_s: 0.05\n  - text: done\n") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
         await client.wait_for(lambda c: bool(c.text()))

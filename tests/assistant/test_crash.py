@@ -1,4 +1,4 @@
-"""What a crash leaves behind is mended when the session is loaded."""
+"""Damage after a crash is repaired when the session is loaded."""
 
 from dragoman.protocol import v1
 from dragoman.protocol.update_lines import update_lines
@@ -7,7 +7,7 @@ from tests.assistant.coming_back import SCRIPT, converse, files, load, without_u
 from tests.assistant.running import running_agent
 
 
-async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
+async def test_tool_calls_left_open_by_a_crash_are_closed_once(place):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
     store = FileStore(home)
@@ -34,7 +34,7 @@ async def test_tool_calls_that_a_crash_left_open_are_closed_once(place):
         assert [(end.tool_call_id, end.status) for end in ends] == [("done", "completed"), ("open", "failed")]
 
 
-async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
+async def test_torn_log_end_is_reported_once_and_the_session_continues(place):
     cwd, home = place
     session_id, seen = await converse(place, "hi")
     [path] = files(home)
@@ -54,7 +54,7 @@ async def test_a_torn_end_is_told_once_and_the_session_goes_on(place):
         assert "one" in client.text()
 
 
-async def test_damage_inside_is_told_and_the_file_kept_aside(place):
+async def test_damage_inside_the_log_is_reported_and_the_file_kept(place):
     cwd, home = place
     session_id, _ = await converse(place, "first", "second")
     [path] = files(home)

@@ -1,4 +1,4 @@
-"""A disk that is full or broken costs its session a clear error, and nobody else anything."""
+"""A full or broken disk gives its own session a clear error and affects nothing else."""
 
 import asyncio
 import errno
@@ -13,6 +13,7 @@ from dragoman.protocol.methods import SESSION_LOAD
 from dragoman.store import FileStore
 from dragoman.store.disk import Disk
 from tests.assistant.running import running_agent
+from tests.table import each_row
 
 
 class FailingDisk(Disk):
@@ -31,11 +32,11 @@ class FailingDisk(Disk):
         return super().write(fd, data)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "words"), [(errno.ENOSPC, "No space left"), (errno.EIO, "Input/output error"), (errno.EDQUOT, "quota")]
 )
-@pytest.mark.parametrize("writes", range(3))
-async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, writes, tmp_path):
+@each_row("writes", range(3))
+async def test_disk_error_ends_the_turn_and_other_sessions_continue(code, words, writes, tmp_path):
     disk = FailingDisk(code)
     store = FileStore(tmp_path / "home", disk=disk)
     script = "- - text: a\n  - delay_s: 0.001\n  - text: b\n  - delay_s: 0.001\n  - text: c\n"
@@ -66,7 +67,7 @@ async def test_the_turn_ends_in_words_and_other_sessions_live_on(code, words, wr
 
 
 class WaitingDisk(Disk):
-    """Holds the first sync back until it may go on, in the thread that it is called in."""
+    """Blocks the first sync, in its thread, until released."""
 
     def __init__(self):
         self.waits = threading.Event()
@@ -80,7 +81,7 @@ class WaitingDisk(Disk):
         super().sync(fd)
 
 
-async def test_a_cancel_that_comes_while_the_end_of_a_turn_is_synced_is_answered_as_one(tmp_path):
+async def test_cancel_during_the_final_sync_is_answered_as_cancelled(tmp_path):
     disk = WaitingDisk()
     store = FileStore(tmp_path / "home", disk=disk)
     async with running_agent(tmp_path / "home", "- - text: a\n", store=store) as client:

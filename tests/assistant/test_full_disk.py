@@ -23,7 +23,7 @@ def words(error):
 
 
 @FULL
-async def test_a_new_session_on_a_full_disk_is_refused_in_words_and_made_once_there_is_room(tiny_disk, tmp_path, files):
+async def test_full_disk_refuses_a_new_session_until_there_is_space(tiny_disk, tmp_path, files):
     async with running_agent(tiny_disk.path) as client:
         await client.initialize()
         await client.new_session(str(tmp_path))
@@ -38,12 +38,12 @@ async def test_a_new_session_on_a_full_disk_is_refused_in_words_and_made_once_th
 
 
 @FULL
-async def test_a_session_goes_on_once_there_is_room_in_the_process_that_has_it(tiny_disk, tmp_path, files):
+async def test_session_continues_in_its_process_once_there_is_space(tiny_disk, tmp_path, files):
     async with running_agent(tiny_disk.path, "- - text: a\n- - text: b\n") as client:
         await client.initialize()
         session_id = await client.new_session(str(tmp_path))
         await client.prompt(session_id, "first")
-        await listed(client)  # what is done behind the first turn is done
+        await listed(client)  # work after the first turn is done
         tiny_disk.fill(files=files)
         for _ in range(3):
             assert NO_SPACE in words(await refused(client.prompt(session_id, LONG)))
@@ -59,7 +59,7 @@ async def test_a_session_goes_on_once_there_is_room_in_the_process_that_has_it(t
 
 @FULL
 @pytest.mark.parametrize("bring_back", [load, resume])
-async def test_a_session_that_is_opened_on_a_full_disk_is_not_locked_afterwards(tiny_disk, tmp_path, files, bring_back):
+async def test_session_opened_on_a_full_disk_is_not_locked_afterwards(tiny_disk, tmp_path, files, bring_back):
     session_id, _ = await converse((tmp_path, tiny_disk.path), "hi")
     tiny_disk.fill(files=files)
     async with running_agent(tiny_disk.path, SCRIPT) as client:
@@ -75,7 +75,7 @@ async def test_a_session_that_is_opened_on_a_full_disk_is_not_locked_afterwards(
 
 @FULL
 @pytest.mark.parametrize("live", [True, False])
-async def test_a_session_is_deleted_from_a_full_disk(tiny_disk, tmp_path, files, live):
+async def test_session_can_be_deleted_from_a_full_disk(tiny_disk, tmp_path, files, live):
     async with running_agent(tiny_disk.path) as client:
         await client.initialize()
         session_id = await client.new_session(str(tmp_path))
@@ -90,7 +90,7 @@ async def test_a_session_is_deleted_from_a_full_disk(tiny_disk, tmp_path, files,
     assert list(tiny_disk.path.glob("projects/*/*")) == []
 
 
-async def test_a_read_only_home_can_be_listed_loaded_and_replayed(tiny_disk, tmp_path):
+async def test_read_only_home_can_be_listed_loaded_and_replayed(tiny_disk, tmp_path):
     session_id, seen = await converse((tmp_path, tiny_disk.path), "hi", "fly")
     tiny_disk.set_read_only()
     async with running_agent(tiny_disk.path, SCRIPT) as client:
@@ -103,14 +103,14 @@ async def test_a_read_only_home_can_be_listed_loaded_and_replayed(tiny_disk, tmp
             replayed = client.conversation()
             assert [update for update in replayed if update in seen] == seen
         for attempt in (client.prompt(session_id, "x"), fork(client, session_id, tmp_path), delete(client, session_id)):
-            assert "Read-only file system; see that this user may" in words(await refused(attempt))
+            assert "Read-only file system; check" in words(await refused(attempt))
         error = await refused(client.new_session(str(tmp_path)))
         assert "Read-only file system" in words(error)
         assert "DRAGOMAN_HOME" in words(error)
         assert await close(client, session_id) is not None
 
 
-def test_a_session_in_a_read_only_home_is_shown_and_exported(tiny_disk, tmp_path):
+def test_session_in_a_read_only_home_can_be_shown_and_exported(tiny_disk, tmp_path):
     def dragoman(*arguments):
         line = [sys.executable, "-m", "dragoman", *arguments]
         env = {**os.environ, "DRAGOMAN_HOME": str(tiny_disk.path)}
@@ -125,5 +125,5 @@ def test_a_session_in_a_read_only_home_is_shown_and_exported(tiny_disk, tmp_path
         assert "hello" in done.stdout
     refused = dragoman("run", "hello")
     assert refused.returncode == 1
-    assert "Read-only file system; see that this user may make files there, or have DRAGOMAN_HOME" in refused.stderr
+    assert "Read-only file system; check the permissions, or set DRAGOMAN_HOME" in refused.stderr
     assert "Traceback" not in refused.stderr

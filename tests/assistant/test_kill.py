@@ -1,4 +1,4 @@
-"""Whatever a client has seen is there after a load, however the agent died."""
+"""Everything a client has received is there after a load, however the agent died."""
 
 import os
 import random
@@ -14,7 +14,7 @@ SCRIPT = "- - text: 0123456789012345678901234567890123456789\n    repeat: 20000\
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600 if SOAK else 60)
-def test_no_update_that_was_received_is_lost_by_a_kill(tmp_path):
+def test_kill_loses_no_update_that_was_received(tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text(SCRIPT)
     dice = random.Random(20261115)

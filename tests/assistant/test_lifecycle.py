@@ -1,4 +1,4 @@
-"""Sessions come, go and come back."""
+"""Sessions are created, closed, loaded and forked."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from tests.assistant.running import running_agent
 from tests.errors import refused
 
 
-async def test_what_works_is_advertised(place):
+async def test_supported_methods_are_advertised(place):
     async with running_agent(place[1]) as client:
         capabilities = (await client.initialize()).agent_capabilities
     assert capabilities.load_session
@@ -42,7 +42,7 @@ async def test_what_works_is_advertised(place):
 # ── the file ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_file_is_where_it_should_be_and_says_its_cwd(place):
+async def test_log_file_is_in_place_and_names_its_cwd(place):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
     [path] = files(home)
@@ -70,7 +70,7 @@ async def test_mcp_servers_and_their_secrets_are_in_no_file(place):
 # ── session/load ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_load_replays_the_whole_conversation_and_then_answers(place):
+async def test_load_replays_the_conversation_and_then_answers(place):
     session_id, seen = await converse(place, "first prompt", "fly")
     async with running_agent(place[1], SCRIPT) as client:
         await client.initialize()
@@ -100,7 +100,7 @@ async def test_replayed_updates_are_the_bytes_that_were_sent(place):
     assert [line for line in replayed if b"user_message_chunk" not in line] == sent
 
 
-async def test_the_model_remembers_after_a_load_and_a_resume(place):
+async def test_model_remembers_after_a_load_and_a_resume(place):
     cwd, home = place
     session_id, _ = await converse(place, "one", "two", model=Remembers())
     for bring_back in (load, resume):
@@ -113,7 +113,7 @@ async def test_the_model_remembers_after_a_load_and_a_resume(place):
         assert said == ("5 messages" if bring_back is load else "7 messages")
 
 
-async def test_a_live_session_is_replayed_too(place):
+async def test_live_session_is_replayed(place):
     cwd, home = place
     async with running_agent(home, SCRIPT) as client:
         await client.initialize()
@@ -126,7 +126,7 @@ async def test_a_live_session_is_replayed_too(place):
         await client.prompt(session_id, "go on")
 
 
-async def test_a_live_session_without_a_prompt_loads_as_nothing(place):
+async def test_live_session_without_a_prompt_replays_nothing(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -135,7 +135,7 @@ async def test_a_live_session_without_a_prompt_loads_as_nothing(place):
         assert client.conversation() == []
 
 
-async def test_a_load_in_the_middle_of_a_turn_shows_what_happened_and_then_what_happens(place):
+async def test_load_during_a_turn_shows_past_and_later_updates(place):
     cwd, home = place
     script = "- - text: 'a'\n    repeat: 50\n  - delay_s: 0.02\n  - text: 'b'\n    repeat: 50\n"
     async with running_agent(home, script) as client:
@@ -151,7 +151,7 @@ async def test_a_load_in_the_middle_of_a_turn_shows_what_happened_and_then_what_
     assert "a" * 50 + "b" * 50 in text
 
 
-async def test_updates_while_a_replay_is_under_way_come_after_it(place):
+async def test_updates_during_a_replay_come_after_it(place):
     cwd, home = place
     script = "- - text: 'x'\n    repeat: 3000\n- - text: '0'\n    repeat: 3000\n  - text: '1'\n    repeat: 3000\n"
     async with running_agent(home, script) as client:
@@ -169,7 +169,7 @@ async def test_updates_while_a_replay_is_under_way_come_after_it(place):
 
 
 @pytest.mark.parametrize("bring_back", [load, resume])
-async def test_an_unknown_session_is_not_found(place, bring_back):
+async def test_unknown_session_is_not_found(place, bring_back):
     async with running_agent(place[1]) as client:
         await client.initialize()
         for unknown in ("nobody", "00000000-0000-0000-0000-000000000000", "../../etc/passwd", ""):
@@ -179,7 +179,7 @@ async def test_an_unknown_session_is_not_found(place, bring_back):
 
 @pytest.mark.parametrize("bring_back", [load, resume])
 @pytest.mark.parametrize("live", [True, False])
-async def test_another_cwd_is_refused_with_the_right_one(place, bring_back, live, tmp_path):
+async def test_wrong_cwd_is_refused_with_the_right_one(place, bring_back, live, tmp_path):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
     async with running_agent(home) as client:
@@ -192,7 +192,7 @@ async def test_another_cwd_is_refused_with_the_right_one(place, bring_back, live
         await bring_back(client, session_id, f"{cwd}/./")
 
 
-async def test_a_resume_replays_nothing(place):
+async def test_resume_replays_nothing(place):
     session_id, _ = await converse(place, "hi")
     async with running_agent(place[1], SCRIPT) as client:
         await client.initialize()
@@ -203,7 +203,7 @@ async def test_a_resume_replays_nothing(place):
 
 
 @pytest.mark.parametrize("bring_back", [load, resume])
-async def test_a_session_of_another_live_process_is_refused_with_its_owner(place, bring_back):
+async def test_session_of_another_process_is_refused_with_its_owner(place, bring_back):
     cwd, home = place
     async with running_agent(home) as owner:
         await owner.initialize()
@@ -217,7 +217,7 @@ async def test_a_session_of_another_live_process_is_refused_with_its_owner(place
     assert f"process {os.getpid()}" in error.data["problem"]
 
 
-async def test_two_loads_at_once_both_get_the_session(place):
+async def test_two_parallel_loads_both_get_the_session(place):
     session_id, seen = await converse(place, "hi")
     async with running_agent(place[1]) as client:
         await client.initialize()
@@ -225,7 +225,7 @@ async def test_two_loads_at_once_both_get_the_session(place):
         assert len(without_user(client.conversation())) == 2 * len(seen)
 
 
-async def test_additional_directories_are_those_of_the_request_and_checked(place, tmp_path):
+async def test_additional_directories_come_from_the_request_and_are_checked(place, tmp_path):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
     async with running_agent(home) as client:
@@ -238,7 +238,7 @@ async def test_additional_directories_are_those_of_the_request_and_checked(place
 # ── list, close, delete, fork ───────────────────────────────────────────────────────────────────────
 
 
-async def test_a_list_tells_title_time_and_message_count_newest_first(place, tmp_path):
+async def test_list_has_title_time_and_message_count_newest_first(place, tmp_path):
     cwd, home = place
     first, _ = await converse(place, "What is the\n meaning of life?", "Really?")
     second, _ = await converse((tmp_path, home), "elsewhere")
@@ -249,27 +249,27 @@ async def test_a_list_tells_title_time_and_message_count_newest_first(place, tmp
         [info] = (await listed(client, cwd)).sessions
         assert (info.session_id, info.cwd, info.title) == (first, str(cwd), "What is the meaning of life?")
         assert info.updated_at.endswith("Z")
-        assert info.meta == {"dragoman/messages": 4}  # two of each side; a reply that only calls a tool is none
+        assert info.meta == {"dragoman/messages": 4}  # two of each side; a reply with only a tool call does not count
         assert (await listed(client, "/nowhere")).sessions == []
         assert everything.next_cursor is None
 
 
 @pytest.mark.parametrize("cwd", ["", "relative", "~/code"])
-async def test_a_list_of_no_absolute_directory_is_refused(place, cwd):
+async def test_list_of_a_relative_directory_is_refused(place, cwd):
     async with running_agent(place[1]) as client:
         await client.initialize()
         error = await refused(client.connection.call_extension("session/list", {"cwd": cwd}))
         assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.cwd")
 
 
-async def test_a_bad_cursor_is_refused(place):
+async def test_invalid_cursor_is_refused(place):
     async with running_agent(place[1]) as client:
         await client.initialize()
         error = await refused(listed(client, cursor="made up"))
         assert (error.code, error.data["path"]) == (ErrorCode.INVALID_PARAMS, "params.cursor")
 
 
-async def test_a_close_answers_after_the_turns_own_answer(place):
+async def test_close_is_answered_after_the_turn(place):
     cwd, home = place
     async with raw_client(home, "- - text: started\n  - delay_s: 600\n") as end:
         new = await end.ask({"id": 1, "method": "session/new", "params": {"cwd": str(cwd), "mcpServers": []}})
@@ -281,7 +281,7 @@ async def test_a_close_answers_after_the_turns_own_answer(place):
     assert [(answer["id"], answer["result"]) for answer in answers] == [(2, {"stopReason": "cancelled"}), (3, {})]
 
 
-async def test_a_closed_session_keeps_its_history(place):
+async def test_closed_session_keeps_its_history(place):
     cwd, home = place
     async with running_agent(home, "- - text: said\n") as client:
         await client.initialize()
@@ -294,13 +294,13 @@ async def test_a_closed_session_keeps_its_history(place):
         assert client.text() == "saidsaid"
 
 
-async def test_a_close_of_what_never_was_is_not_found(place):
+async def test_close_of_an_unknown_session_is_not_found(place):
     async with running_agent(place[1]) as client:
         await client.initialize()
         assert (await refused(close(client, "nobody"))).code == ErrorCode.RESOURCE_NOT_FOUND
 
 
-async def test_a_delete_removes_it_and_is_silent_otherwise(place):
+async def test_delete_removes_the_session_and_ignores_missing_ones(place):
     cwd, home = place
     session_id, _ = await converse(place, "hi")
     async with running_agent(home) as client:
@@ -314,7 +314,7 @@ async def test_a_delete_removes_it_and_is_silent_otherwise(place):
     assert files(home) == []
 
 
-async def test_a_delete_stops_a_running_turn(place):
+async def test_delete_stops_a_running_turn(place):
     cwd, home = place
     async with running_agent(home, "- - text: started\n  - delay_s: 600\n") as client:
         await client.initialize()
@@ -326,7 +326,7 @@ async def test_a_delete_stops_a_running_turn(place):
     assert files(home) == []
 
 
-async def test_a_fork_has_the_same_history_and_its_own_future(place):
+async def test_fork_shares_the_history_and_then_diverges(place):
     cwd, home = place
     session_id, seen = await converse(place, "hi", model=Remembers())
     async with running_agent(home, model=Remembers()) as client:
@@ -344,7 +344,7 @@ async def test_a_fork_has_the_same_history_and_its_own_future(place):
         assert len((await listed(client)).sessions) == 2
 
 
-async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_the_rest(place):
+async def test_fork_before_a_message_drops_the_rest(place):
     cwd, home = place
     async with running_agent(home, model=Remembers()) as client:
         await client.initialize()
@@ -356,10 +356,10 @@ async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_th
             meta = {"dragoman/fork": {"before": {"text": text, "occurrence": occurrence}}}
             copies[text, occurrence] = await fork(client, session_id, cwd, meta=meta)
         error = await refused(fork(client, session_id, cwd, meta={"dragoman/fork": {"before": {"text": "two"}}}))
-        assert (error.code, "no such message" in str(error.data)) == (-32602, True)
+        assert (error.code, "no such user message" in str(error.data)) == (-32602, True)
         for nameless in ({}, {"ids": []}, {"occurrence": 2}):
             error = await refused(fork(client, session_id, cwd, meta={"dragoman/fork": {"before": nameless}}))
-            assert (error.code, "name the message" in str(error.data)) == (-32602, True)
+            assert (error.code, "identify the message" in str(error.data)) == (-32602, True)
         for copy, count in zip(copies.values(), (1, 3, 5), strict=True):
             client.updates.clear()
             await client.prompt(copy, "anew")
@@ -371,7 +371,7 @@ async def test_a_fork_may_end_before_a_message_and_the_model_knows_nothing_of_th
         assert said == ["one", "again", "anew"]
 
 
-async def test_a_fork_may_end_before_a_message_that_the_client_has_named_or_that_was_refused(place):
+async def test_fork_before_a_client_named_or_refused_message_works(place):
     cwd, home = place
     async with running_agent(home, model=Remembers()) as client:
         await client.initialize()
@@ -388,7 +388,7 @@ async def test_a_fork_may_end_before_a_message_that_the_client_has_named_or_that
             assert client.text() == f"{2 * turns + 1} messages"
 
 
-async def test_a_fork_of_a_live_session_in_a_turn_leaves_it_alone(place):
+async def test_fork_during_a_turn_does_not_affect_the_session(place):
     cwd, home = place
     async with running_agent(home, "- - text: started\n  - delay_s: 600\n- - text: second\n") as client:
         await client.initialize()
@@ -404,7 +404,7 @@ async def test_a_fork_of_a_live_session_in_a_turn_leaves_it_alone(place):
         assert (await turn).stop_reason == "cancelled"
 
 
-async def test_a_fork_of_a_session_without_a_prompt_keeps_its_settings(place):
+async def test_fork_of_an_unprompted_session_keeps_its_settings(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -418,7 +418,7 @@ async def test_a_fork_of_a_session_without_a_prompt_keeps_its_settings(place):
 # ── many at once ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_many_sessions_run_side_by_side_without_mixing(place):
+async def test_many_sessions_run_in_parallel_without_mixing(place):
     cwd, home = place
     async with running_agent(home, "- - text: x\n    repeat: 100\n") as client:
         await client.initialize()
@@ -431,7 +431,7 @@ async def test_many_sessions_run_side_by_side_without_mixing(place):
         assert sum(session_id in text for session_id in ids) == 1
 
 
-async def test_a_slow_model_or_disk_of_one_session_does_not_hold_up_another(place):
+async def test_slow_model_or_disk_does_not_block_other_sessions(place):
     cwd, home = place
     async with running_agent(home, "- - text: started\n  - delay_s: 600\n") as slow:
         await slow.initialize()

@@ -1,14 +1,14 @@
-"""What the agent says about a conversation, and what of it stays: the answer is the answer alone."""
+"""What the agent says about a conversation, and what is stored. The answer contains only the answer."""
 
 import json
 
 import pytest
 
 from dragoman.assistant.models.model import ReplyRetry, ReplyText, ReplyThought, ToolStart
-from dragoman.errors import ModelFailure, RemoteError
+from dragoman.errors import ModelError, RemoteError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
-from dragoman.protocol.notice import is_void
+from dragoman.protocol.void_message import is_void
 from tests.assistant.coming_back import load
 from tests.assistant.running import running_agent, session_in
 
@@ -24,11 +24,11 @@ BROKEN_OFF = [
 
 
 class Telling:
-    """A model that says what it is told to."""
+    """A model that sends the parts it was given."""
 
     name = "telling"
     context_size = 100_000
-    takes = frozenset()
+    content_types = frozenset()
     thought_levels = ()
     summarises = True
 
@@ -53,7 +53,7 @@ def logged(tmp_path):
     return log.read_text()
 
 
-async def test_a_client_that_takes_notices_is_told_of_a_retry_in_one(tmp_path):
+async def test_client_with_notices_gets_a_retry_as_a_notice(tmp_path):
     async with session_in(tmp_path, model=Telling(ReplyRetry("slow down", 2), ReplyText("Hi"))) as (client, session_id):
         await client.prompt(session_id, "hello")
         [notice] = [each.update for each in client.updates if isinstance(each.update, v1.Notice)]
@@ -62,7 +62,7 @@ async def test_a_client_that_takes_notices_is_told_of_a_retry_in_one(tmp_path):
     assert "slow down" not in logged(tmp_path)
 
 
-async def test_any_other_client_is_told_in_a_thought_that_is_not_logged(tmp_path):
+async def test_other_clients_get_a_thought_that_is_not_logged(tmp_path):
     model = Telling(ReplyRetry("slow down", 2), ReplyText("Hi"))
     async with session_in(tmp_path, model=model, capabilities=PLAIN) as (client, session_id):
         await client.prompt(session_id, "hello")
@@ -73,20 +73,20 @@ async def test_any_other_client_is_told_in_a_thought_that_is_not_logged(tmp_path
     assert "slow down" not in logged(tmp_path)
 
 
-async def test_the_detail_of_a_notice_cannot_become_markdown_in_a_thought(tmp_path):
+async def test_notice_detail_cannot_become_markdown_in_a_thought(tmp_path):
     (tmp_path / "dragoman.yaml").write_text('"![x](http://127.0.0.1/x)": 1\n')
     async with session_in(tmp_path, model=Telling(ReplyText("Hi")), capabilities=PLAIN) as (client, session_id):
         await client.prompt(session_id, "hello")
         [thought] = [each.update for each in client.updates if isinstance(each.update, v1.AgentThoughtChunk)]
     title, empty, *detail = thought.content.text.rstrip("\n").split("\n")
-    assert title == "The agent file of this project is ignored, because it is wrong"
+    assert title == "The agent file of this project is ignored, because it is not valid"
     assert empty == ""
     assert any("![x]" in line for line in detail)
     assert all(line.startswith("    ") for line in detail)
 
 
 @pytest.mark.parametrize("value", [None, False, "yes"])
-async def test_a_client_that_says_no_to_notices_gets_none(tmp_path, value):
+async def test_client_that_declines_notices_gets_none(tmp_path, value):
     async with running_agent(tmp_path / ".home", model=Telling(ReplyRetry("slow down", 0), ReplyText("Hi"))) as client:
         params = {"protocolVersion": 1, "clientCapabilities": {"session": {"notices": value}}}
         await client.connection.call_extension("initialize", params)
@@ -94,7 +94,7 @@ async def test_a_client_that_says_no_to_notices_gets_none(tmp_path, value):
         assert client.notices() == []
 
 
-async def test_the_other_capabilities_of_a_client_count_beside_its_notices(tmp_path):
+async def test_other_capabilities_work_next_to_notices(tmp_path):
     options = v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities())
     session = v1.ClientSessionCapabilities(config_options=options, notices=v1.NoticeCapabilities())
     client = v1.ClientCapabilities(session=session)
@@ -105,7 +105,7 @@ async def test_the_other_capabilities_of_a_client_count_beside_its_notices(tmp_p
     assert "boolean" in {option["type"] for option in answer["configOptions"]}
 
 
-async def test_a_message_that_broke_off_is_void_and_the_next_has_another_id(tmp_path):
+async def test_broken_off_message_is_void_and_the_next_has_a_new_id(tmp_path):
     async with session_in(tmp_path, model=Telling(*BROKEN_OFF)) as (client, session_id):
         await client.prompt(session_id, "hello")
         chunks = [each.update for each in client.updates if isinstance(each.update, v1.AgentMessageChunk)]
@@ -117,7 +117,7 @@ async def test_a_message_that_broke_off_is_void_and_the_next_has_another_id(tmp_
         assert void.message_id not in {chunk.message_id for chunk in rest}
 
 
-async def test_that_a_message_is_void_is_replayed_with_it(tmp_path):
+async def test_void_message_is_replayed_as_void(tmp_path):
     async with session_in(tmp_path, model=Telling(*BROKEN_OFF)) as (client, session_id):
         await client.prompt(session_id, "hello")
         seen = [update for update in client.conversation() if not isinstance(update, v1.UserMessageChunk)]
@@ -127,15 +127,15 @@ async def test_that_a_message_is_void_is_replayed_with_it(tmp_path):
         assert [update for update in client.conversation() if not isinstance(update, v1.UserMessageChunk)] == seen
 
 
-async def test_a_retry_before_the_first_word_makes_nothing_void(tmp_path):
+async def test_retry_before_the_first_chunk_voids_nothing(tmp_path):
     parts = [ToolStart("one", "read_file"), ReplyRetry("slow down", 0), ReplyText("Hi")]
     async with session_in(tmp_path, model=Telling(*parts)) as (client, session_id):
         await client.prompt(session_id, "hello")
         assert not any(is_void(u.update) for u in client.updates if isinstance(u.update, v1.AgentMessageChunk))
 
 
-async def test_a_failure_of_the_model_is_the_error_of_the_turn_and_nothing_else(tmp_path):
-    async with session_in(tmp_path, model=Telling(ModelFailure("the account is empty"))) as (client, session_id):
+async def test_model_failure_is_only_the_error_of_the_turn(tmp_path):
+    async with session_in(tmp_path, model=Telling(ModelError("the account is empty"))) as (client, session_id):
         with pytest.raises(RemoteError) as failure:
             await client.prompt(session_id, "hello")
         assert "the account is empty" in str(failure.value)

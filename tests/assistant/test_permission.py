@@ -1,12 +1,12 @@
-"""What runs, what asks, what is refused, and what a person's answer binds to."""
+"""What runs, what asks, what is refused, and what the user's answer applies to."""
 
 import asyncio
 import json
 
 import pytest
 
-from dragoman.agent.approvals import ApprovalFile, Approvals
-from dragoman.agent.prepared_call import Action
+from dragoman.agent.sessions.approvals import ApprovalFile, Approvals
+from dragoman.agent.turns.prepared_call import Action
 from dragoman.assistant.models.message import ToolMessage, ToolUse
 from dragoman.assistant.models.model import ReplyText, ToolStart
 from dragoman.assistant.models.script import ScriptModel
@@ -19,7 +19,7 @@ READ = "- - tool: {name: read_file, arguments: {path: notes.txt}}\n- - text: don
 
 
 def calls(client):
-    """Return the updates of tool calls, merged, by id."""
+    """Return the merged updates of tool calls by id."""
     merged = {}
     for update in client.conversation():
         if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
@@ -34,7 +34,7 @@ def write_agent_file(directory, text):
     (home / "dragoman.yaml").write_text(text)
 
 
-async def test_a_write_asks_with_its_diff_and_happens_when_allowed(tmp_path):
+async def test_write_asks_with_its_diff_and_runs_if_allowed(tmp_path):
     async with session_in(tmp_path, WRITE, decide=lambda _: "allow") as (client, session_id):
         await client.prompt(session_id, "go")
         [request] = client.permissions
@@ -52,17 +52,17 @@ async def test_a_write_asks_with_its_diff_and_happens_when_allowed(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "milk"
 
 
-async def test_a_denial_changes_nothing_and_the_turn_goes_on(tmp_path):
+async def test_denial_changes_nothing_and_the_turn_continues(tmp_path):
     async with session_in(tmp_path, WRITE, decide=lambda _: "reject") as (client, session_id):
         assert (await client.prompt(session_id, "go")).stop_reason == "end_turn"
         [call] = calls(client)
         assert call["status"] == "failed"
-        assert "declined" in call["content"][0].content.text
+        assert "denied" in call["content"][0].content.text
         assert client.text() == "done"
     assert not (tmp_path / "notes.txt").exists()
 
 
-async def test_reads_run_unasked(tmp_path):
+async def test_reads_run_without_asking(tmp_path):
     (tmp_path / "notes.txt").write_text("eggs")
     async with session_in(tmp_path, READ) as (client, session_id):
         await client.prompt(session_id, "go")
@@ -82,7 +82,7 @@ async def test_reads_run_unasked(tmp_path):
         ("plan", COMMAND, 0, None),
     ],
 )
-async def test_the_mode_decides_what_asks(mode, script, asked, happened, tmp_path):
+async def test_mode_decides_what_asks(mode, script, asked, happened, tmp_path):
     async with session_in(tmp_path, script, decide=lambda _: "allow") as (client, session_id):
         await set_mode(client, session_id, mode)
         await client.prompt(session_id, "go")
@@ -104,7 +104,7 @@ async def test_yolo_must_be_enabled_in_the_agent_file(tmp_path):
     assert (tmp_path / "made.txt").exists()
 
 
-async def test_the_mode_can_change_while_a_question_waits(tmp_path):
+async def test_mode_can_change_while_a_question_is_open(tmp_path):
     async with session_in(tmp_path, COMMAND, decide=lambda _: "wait") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
         await client.wait_for(lambda c: bool(c.permissions))
@@ -123,7 +123,7 @@ async def test_the_mode_can_change_while_a_question_waits(tmp_path):
         ("nonsense", 2, False),
     ],
 )
-async def test_an_answer_is_remembered_as_long_as_it_says(option_id, questions, made, tmp_path):
+async def test_answer_is_remembered_for_its_scope(option_id, questions, made, tmp_path):
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         asked = answer_with(client, option_id)
         for _ in range(2):
@@ -144,9 +144,7 @@ async def test_an_answer_is_remembered_as_long_as_it_says(option_id, questions, 
         ("project", ["session"], 0),
     ],
 )
-async def test_always_holds_as_long_as_its_name_says_or_the_answer_chooses(
-    setting, chosen, questions_in_the_next_session, tmp_path
-):
+async def test_always_lasts_as_named_or_as_the_answer_chooses(setting, chosen, questions_in_the_next_session, tmp_path):
     write_agent_file(tmp_path, f"permissions: {{remember: {setting}}}\n" if setting else "")
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         asked = answer_with(client, "allow_always", remember=chosen)
@@ -161,30 +159,48 @@ async def test_always_holds_as_long_as_its_name_says_or_the_answer_chooses(
     assert ("in this session" in always.name) == (setting != "project")
 
 
-async def test_the_option_always_says_which_other_scope_may_be_chosen_its_own_first(tmp_path):
+async def test_always_lists_its_own_scope_first(tmp_path):
     async with session_in(tmp_path, COMMAND, decide=lambda _: "reject") as (client, session_id):
         await client.prompt(session_id, "go")
         [request] = client.permissions
     [always] = [option for option in request.options if option.kind == "allow_always"]
     assert always.meta == {
         "dragoman/remember": [
-            {"scope": "session", "name": "Allow exactly this in this session"},
-            {"scope": "project", "name": "Always allow exactly this in this project"},
+            {"scope": "session", "name": "Allow exactly this command in this session"},
+            {"scope": "project", "name": "Always allow exactly this command in this project"},
         ]
     }
-    assert always.name == "Allow exactly this in this session"
+    assert always.name == "Allow exactly this command in this session"
 
 
-async def test_a_rejection_for_good_holds_in_the_project_and_says_so(tmp_path):
+async def test_always_for_an_edit_names_the_file_and_covers_other_edits(tmp_path):
+    (tmp_path / "src").mkdir()
+    edits = [("src/k.txt", "one"), ("src/k.txt", "two"), ("src/other.txt", "three")]
+    script = "".join(
+        f"- - tool: {{name: write_file, arguments: {{path: {path}, content: {text}}}}}\n" for path, text in edits
+    )
+    async with session_in(tmp_path, f"{script}- - text: done\n") as (client, session_id):
+        asked = answer_with(client, "allow_always")
+        await client.prompt(session_id, "go")
+    names = [{option.kind: option.name for option in request.options} for request in asked]
+    assert [each["allow_always"] for each in names] == [
+        "Allow edits to src/k.txt in this session",
+        "Allow edits to src/other.txt in this session",
+    ]
+    assert names[0]["reject_always"] == "Always reject edits to src/k.txt in this project"
+    assert (tmp_path / "src" / "k.txt").read_text() == "two"
+
+
+async def test_permanent_rejection_holds_in_the_project_and_says_so(tmp_path):
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         asked = answer_with(client, "reject_always")
         await client.prompt(session_id, "go")
         await client.prompt(await client.new_session(str(tmp_path)), "go")
         [request] = asked
-    assert request.options[-1].name == "Always reject exactly this in this project"
+    assert request.options[-1].name == "Always reject exactly this command in this project"
 
 
-async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
+async def test_always_holds_in_the_next_process_for_exactly_this_action(tmp_path):
     write_agent_file(tmp_path, "permissions: {remember: project}\n")
     async with session_in(tmp_path, COMMAND) as (client, session_id):
         answer_with(client, "allow_always")
@@ -192,7 +208,7 @@ async def test_always_holds_in_the_next_process_and_for_exactly_that(tmp_path):
     [file] = (tmp_path / ".home" / "permissions").glob("*.json")
     assert file.stat().st_mode & 0o777 == 0o600
     [approval] = json.loads(file.read_text())
-    assert approval["deed"]["what"] == "echo hi > made.txt"
+    assert approval["action"]["what"] == "echo hi > made.txt"
     other = COMMAND.replace("echo hi", "echo ho")
     for script, questions in ((COMMAND, 0), (other, 1)):
         async with session_in(tmp_path, script) as (client, session_id):
@@ -205,10 +221,10 @@ def approvals_in(home, cwd):
     return Approvals(ApprovalFile(home, cwd))
 
 
-async def test_an_approval_binds_to_the_letter(tmp_path):
+async def test_approval_applies_only_to_the_exact_text(tmp_path):
     approvals = approvals_in(tmp_path, "/work")
     action = Action("command", "make test", "/work")
-    await approvals.keep_for_good(action, "allow")
+    await approvals.keep_for_project(action, "allow")
     assert await approvals_in(tmp_path, "/work").find(action) == "allow"
     for other in (
         Action("command", "make test ", "/work"),
@@ -221,10 +237,10 @@ async def test_an_approval_binds_to_the_letter(tmp_path):
     assert await approvals_in(tmp_path, "/elsewhere").find(action) is None
 
 
-async def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
+async def test_damaged_approvals_file_approves_nothing(tmp_path):
     approvals = approvals_in(tmp_path, "/work")
     action = Action("command", "make test", "/work")
-    await approvals.keep_for_good(action, "allow")
+    await approvals.keep_for_project(action, "allow")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(file.read_text()[:-5])
     assert await approvals_in(tmp_path, "/work").find(action) is None
@@ -233,33 +249,33 @@ async def test_a_damaged_file_of_approvals_approves_nothing(tmp_path):
 RUN = Action("command", "make test", "/srv")
 
 
-async def test_a_damaged_file_of_approvals_is_not_written_over(tmp_path):
-    await approvals_in(tmp_path, "/srv").keep_for_good(RUN, "reject")
+async def test_damaged_approvals_file_is_not_overwritten(tmp_path):
+    await approvals_in(tmp_path, "/srv").keep_for_project(RUN, "reject")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.write_text(torn := file.read_text()[:-5])
     approvals = approvals_in(tmp_path, "/srv")
-    await approvals.keep_for_good(RUN, "reject")
+    await approvals.keep_for_project(RUN, "reject")
     assert file.read_text() == torn
     assert await approvals.find(RUN) == "reject"
 
 
-async def test_approvals_that_others_could_have_written_approve_nothing(tmp_path):
-    await approvals_in(tmp_path, "/srv").keep_for_good(RUN, "allow")
+async def test_approvals_writable_by_others_approve_nothing(tmp_path):
+    await approvals_in(tmp_path, "/srv").keep_for_project(RUN, "allow")
     [file] = (tmp_path / "permissions").glob("*.json")
     file.chmod(0o666)
     assert await approvals_in(tmp_path, "/srv").find(RUN) is None
 
 
-async def test_a_decision_that_cannot_be_written_down_holds_in_the_session(tmp_path):
+async def test_unsaved_decision_holds_in_the_session(tmp_path):
     (tmp_path / "permissions").write_text("in the way")
     approvals = approvals_in(tmp_path, "/srv")
-    await approvals.keep_for_good(RUN, "reject")
+    await approvals.keep_for_project(RUN, "reject")
     assert await approvals.find(RUN) == "reject"
 
 
-async def test_decisions_made_at_the_same_time_are_all_kept(tmp_path):
+async def test_parallel_decisions_are_all_stored(tmp_path):
     actions = [Action("command", f"make {number}", "/srv") for number in range(40)]
-    await asyncio.gather(*(approvals_in(tmp_path, "/srv").keep_for_good(action, "reject") for action in actions))
+    await asyncio.gather(*(approvals_in(tmp_path, "/srv").keep_for_project(action, "reject") for action in actions))
     assert [await approvals_in(tmp_path, "/srv").find(action) for action in actions] == ["reject"] * 40
 
 
@@ -267,7 +283,7 @@ RUN_SCRIPT = "- - tool: {name: run_command, arguments: {command: 'timeout 5 sh r
 UNCLEAR = "- - tool: {name: run_command, arguments: {command: 'cat run.sh | sh'}}\n- - text: done\n"
 
 
-async def test_always_holds_until_a_file_that_the_command_names_is_rewritten(tmp_path):
+async def test_always_ends_when_a_named_file_is_rewritten(tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     async with session_in(tmp_path, RUN_SCRIPT) as (client, session_id):
         asked = answer_with(client, "allow_always", remember="project")
@@ -282,7 +298,7 @@ async def test_always_holds_until_a_file_that_the_command_names_is_rewritten(tmp
     assert (tmp_path / "out").read_text() == "one\none\n"
 
 
-async def test_always_is_not_offered_for_what_is_not_clear(tmp_path):
+async def test_always_is_not_offered_for_an_unclear_command(tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     async with session_in(tmp_path, UNCLEAR, decide=lambda _: "allow") as (client, session_id):
         for _ in range(2):
@@ -293,7 +309,7 @@ async def test_always_is_not_offered_for_what_is_not_clear(tmp_path):
     assert (tmp_path / "out").read_text() == "one\none\n"
 
 
-async def test_always_is_no_answer_where_it_was_not_offered(tmp_path):
+async def test_always_is_refused_if_it_was_not_offered(tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     async with session_in(tmp_path, UNCLEAR) as (client, session_id):
         asked = answer_with(client, "allow_always", remember="project")
@@ -303,7 +319,7 @@ async def test_always_is_no_answer_where_it_was_not_offered(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-async def test_never_holds_for_what_is_not_clear_whatever_its_files_hold(tmp_path):
+async def test_never_holds_for_an_unclear_command_with_any_files(tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     async with session_in(tmp_path, UNCLEAR) as (client, session_id):
         asked = answer_with(client, "reject_always")
@@ -314,11 +330,11 @@ async def test_never_holds_for_what_is_not_clear_whatever_its_files_hold(tmp_pat
 
 
 @pytest.mark.parametrize("script", [RUN_SCRIPT, UNCLEAR])
-async def test_an_approval_that_was_kept_without_the_files_approves_nothing(script, tmp_path):
+async def test_approval_stored_without_file_hashes_approves_nothing(script, tmp_path):
     (tmp_path / "run.sh").write_text("echo one >> out")
     command = script.split("'")[1]
     approvals = approvals_in(tmp_path / ".home", str(tmp_path))
-    await approvals.keep_for_good(Action("command", command, str(tmp_path)), "allow")
+    await approvals.keep_for_project(Action("command", command, str(tmp_path)), "allow")
     async with session_in(tmp_path, script) as (client, session_id):
         asked = answer_with(client, "reject_once")
         await client.prompt(session_id, "go")
@@ -326,7 +342,7 @@ async def test_an_approval_that_was_kept_without_the_files_approves_nothing(scri
     assert not (tmp_path / "out").exists()
 
 
-async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_path):
+async def test_file_changed_since_the_question_asks_again(tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("old")
     seen = []
@@ -340,12 +356,12 @@ async def test_a_file_that_changed_since_it_was_shown_is_asked_about_again(tmp_p
     async with session_in(tmp_path, WRITE, decide=decide) as (client, session_id):
         await client.prompt(session_id, "go")
         statuses = [update.status for update in client.conversation() if isinstance(update, v1.ToolCallProgress)]
-        assert statuses == [None, "in_progress", "completed"], "it went from in_progress back to a question"
+        assert statuses == [None, "in_progress", "completed"], "the status went from in_progress back to a question"
     assert seen == ["old", "changed meanwhile"]
     assert notes.read_text() == "milk"
 
 
-async def test_a_cancel_while_a_question_waits_ends_the_call_and_the_turn(tmp_path):
+async def test_cancel_during_a_question_ends_the_call_and_the_turn(tmp_path):
     async with session_in(tmp_path, WRITE, decide=lambda _: "wait") as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "go"))
         await client.wait_for(lambda c: bool(c.permissions))
@@ -356,7 +372,7 @@ async def test_a_cancel_while_a_question_waits_ends_the_call_and_the_turn(tmp_pa
     assert not (tmp_path / "notes.txt").exists()
 
 
-async def test_a_cancel_while_a_command_runs_ends_it_and_the_turn(tmp_path):
+async def test_cancel_during_a_command_ends_it_and_the_turn(tmp_path):
     script = (
         "- - tool: {name: run_command, arguments: {command: 'echo begun; sleep 600; touch done.txt'}}\n- - text: a\n"
     )
@@ -371,7 +387,7 @@ async def test_a_cancel_while_a_command_runs_ends_it_and_the_turn(tmp_path):
         assert call["raw_output"] == {"error": "cancelled"}
 
 
-async def test_the_first_word_of_a_call_has_its_title_for_people_and_all_that_is_known(tmp_path):
+async def test_first_update_of_a_call_has_its_title_and_all_known_facts(tmp_path):
     (tmp_path / "notes.txt").write_text("milk")
     async with session_in(tmp_path, READ) as (client, session_id):
         await client.prompt(session_id, "go")
@@ -390,7 +406,7 @@ async def test_the_first_word_of_a_call_has_its_title_for_people_and_all_that_is
 
 
 class LongArguments(ScriptModel):
-    """Announces a call, as models do whose arguments grow long, before it asks for it."""
+    """Announces a call before requesting it, as models do with long arguments."""
 
     def __init__(self, use):
         super().__init__("long", [])
@@ -407,7 +423,7 @@ class LongArguments(ScriptModel):
             yield self._use
 
 
-async def test_a_call_that_is_announced_before_its_arguments_are_whole_has_a_title_for_people(tmp_path):
+async def test_call_announced_before_its_arguments_has_a_title(tmp_path):
     model = LongArguments(ToolUse("c1", "write_file", {"path": "a.txt", "content": "x" * 1000}))
     async with session_in(tmp_path, model=model, decide=lambda _: "allow") as (client, session_id):
         await client.prompt(session_id, "go")
@@ -419,7 +435,7 @@ async def test_a_call_that_is_announced_before_its_arguments_are_whole_has_a_tit
     assert (tmp_path / "a.txt").read_text() == "x" * 1000
 
 
-async def test_a_call_that_cannot_be_prepared_is_announced_in_words_and_fails(tmp_path):
+async def test_unprepared_call_is_announced_and_fails(tmp_path):
     script = "- - tool: {name: read_file, arguments: {}}\n- - text: done\n"
     async with session_in(tmp_path, script) as (client, session_id):
         await client.prompt(session_id, "go")
@@ -444,7 +460,7 @@ async def test_results_keep_their_order_and_reach_the_model(tmp_path):
     assert [name in result["text"] for name, result in zip(("one", "two", "three"), results, strict=True)] == [True] * 3
 
 
-async def test_a_persons_decision_is_in_the_log(tmp_path):
+async def test_users_decision_is_in_the_log(tmp_path):
     async with session_in(tmp_path, WRITE, decide=lambda _: "allow") as (client, session_id):
         await client.prompt(session_id, "go")
     [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
@@ -452,11 +468,11 @@ async def test_a_persons_decision_is_in_the_log(tmp_path):
         record["permission"] for record in map(json.loads, log.read_text().splitlines()) if "permission" in record
     ]
     assert (decision["optionId"], decision["allowed"]) == ("allow_once", True)
-    assert decision["deed"]["what"] == str(tmp_path / "notes.txt")
+    assert decision["action"]["what"] == str(tmp_path / "notes.txt")
     assert "remember" not in decision
 
 
-async def test_how_long_a_decision_holds_is_in_the_log(tmp_path):
+async def test_scope_of_a_decision_is_in_the_log(tmp_path):
     async with session_in(tmp_path, WRITE) as (client, session_id):
         answer_with(client, "allow_always", remember="project")
         await client.prompt(session_id, "go")

@@ -2,10 +2,12 @@ import asyncio
 
 import pytest
 
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.models.message import ToolUse
-from dragoman.assistant.models.model import ModelRequest, ReplyStop, ReplyText, ReplyThought, TokenUsage
+from dragoman.assistant.models.model import ReplyRequest, ReplyStop, ReplyText, ReplyThought
 from dragoman.assistant.models.script import load_script, parse_script
-from dragoman.errors import ModelFailure, ScriptError
+from dragoman.errors import ModelError, ScriptError
+from tests.table import each_row
 
 SCRIPT = """
 - - thought: hmm
@@ -19,7 +21,7 @@ SCRIPT = """
 
 
 async def replies(conversation):
-    return [part async for part in conversation.reply(ModelRequest([]))]
+    return [part async for part in conversation.reply(ReplyRequest([]))]
 
 
 async def test_parts_come_in_order_and_repeated():
@@ -34,7 +36,7 @@ async def test_parts_come_in_order_and_repeated():
     ]
 
 
-async def test_each_request_gets_the_next_reply_and_then_the_list_starts_over():
+async def test_each_request_gets_the_next_reply_and_the_list_repeats():
     conversation = parse_script("- - text: a\n- - text: b\n", "f").start()
     assert [await replies(conversation) for _ in range(3)] == [[ReplyText("a")], [ReplyText("b")], [ReplyText("a")]]
 
@@ -47,7 +49,7 @@ async def test_each_session_has_its_own_position():
     assert await replies(other) == [ReplyText("a")]
 
 
-async def test_a_cancelled_reply_counts_as_used():
+async def test_cancelled_reply_counts_as_used():
     conversation = parse_script("- - delay_s: 60\n- - text: b\n", "f").start()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
@@ -55,17 +57,17 @@ async def test_a_cancelled_reply_counts_as_used():
     assert await replies(conversation) == [ReplyText("b")]
 
 
-async def test_an_error_part_fails_the_reply():
+async def test_error_part_fails_the_reply():
     conversation = parse_script("- - text: a\n  - error: the provider is down\n", "f").start()
-    with pytest.raises(ModelFailure, match="the provider is down"):
+    with pytest.raises(ModelError, match="the provider is down"):
         await replies(conversation)
 
 
-async def test_an_empty_reply_says_nothing():
+async def test_empty_reply_sends_nothing():
     assert await replies(parse_script("- []\n", "f").start()) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("script", "line", "words"),
     [
         ("", 1, "list of replies"),
@@ -75,7 +77,7 @@ async def test_an_empty_reply_says_nothing():
         ("- x", 1, "list of parts"),
         ("- - text: ok\n- text: a", 2, "list of parts"),
         ("- - text: ok\n  - words", 2, "a part such as"),
-        ("- - text: ok\n  - txt: a", 2, "txt is no part of a reply; expected one of text, thought"),
+        ("- - text: ok\n  - txt: a", 2, "txt is not part of a reply; expected one of text, thought"),
         ("- - text: ok\n  - text: 5", 2, "put it in quotes"),
         ("- - text: ok\n    repeat: often", 2, "repeat: expected a whole number"),
         ("- - text: ok\n    repeat: 1.5", 2, "repeat: expected a whole number"),
@@ -97,26 +99,26 @@ async def test_an_empty_reply_says_nothing():
         ("- - text: !!int x", 1, "tag"),
         ("- - text: !!bool x", 1, "tag"),
         ("- - text: ok\n  - " + "[" * 200_000 + "]" * 200_000, 2, "deep"),
-        ("- - [a", 2, "not YAML"),
+        ("- - [a", 1, "not YAML"),
         ("- - text: *nowhere", 1, "not YAML"),
         ("\n- - text: a\n  bad indent: b", 3, "not YAML"),
         ("- - text: a\n---\n- - text: b", 2, "not YAML"),
         ("- - text: \x00", 1, "not YAML"),
     ],
 )
-def test_a_bad_script_is_refused_with_file_line_and_reason(script, line, words):
+def test_invalid_script_is_refused_with_file_line_and_reason(script, line, words):
     with pytest.raises(ScriptError) as caught:
         parse_script(script, "demo.yaml")
     assert str(caught.value).startswith(f"demo.yaml:{line}: ")
     assert words in caught.value.problem
 
 
-def test_a_script_that_is_not_there_is_refused(tmp_path):
+def test_missing_script_is_refused(tmp_path):
     with pytest.raises(ScriptError, match="cannot be read: No such file"):
         load_script(tmp_path / "nowhere.yaml")
 
 
-def test_a_script_that_is_not_text_is_refused(tmp_path):
+def test_script_that_is_not_text_is_refused(tmp_path):
     (tmp_path / "f.yaml").write_bytes(b"\xff\xfe")
     with pytest.raises(ScriptError, match="UTF-8"):
         load_script(tmp_path / "f.yaml")

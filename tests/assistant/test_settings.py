@@ -1,4 +1,4 @@
-"""Modes and options: in step, remembered, refused in words."""
+"""Modes and options: kept in sync, restored, and refused with a message."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def values(options):
     return {option.id: option.current_value for option in options}
 
 
-async def test_modes_and_options_are_in_step_whichever_is_set(place):
+async def test_modes_and_options_stay_in_sync(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -78,7 +78,7 @@ async def test_thoughts_can_be_hidden(place):
         ({"configId": "mode"}, "params.value"),
     ],
 )
-async def test_what_cannot_be_set_is_refused_with_what_can(place, params, path):
+async def test_invalid_setting_is_refused_with_the_valid_ones(place, params, path):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -101,7 +101,7 @@ async def test_what_cannot_be_set_is_refused_with_what_can(place, params, path):
         ("session/set_config_option", {"configId": "mode", "value": "ask"}),
     ],
 )
-async def test_every_method_says_that_it_does_not_know_a_session(place, method, params):
+async def test_every_method_refuses_an_unknown_session(place, method, params):
     async with running_agent(place[1]) as client:
         await client.initialize()
         error = await refused(client.connection.call_extension(method, {"sessionId": "nobody", **params}))

@@ -1,4 +1,4 @@
-"""What a process shares among its sessions is given back at its end."""
+"""The resources that the sessions of a process share are released at its end."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from tests.waiting import until
 
 
 class Closing:
-    """A model that is closed in some way or other."""
+    """A model that closes in a given way."""
 
     def __init__(self, name, close):
         self.name = name
@@ -37,7 +37,7 @@ async def never():
     await asyncio.Event().wait()
 
 
-async def test_the_connections_to_a_provider_are_closed_with_the_agent(tmp_path):
+async def test_provider_connections_close_with_the_agent(tmp_path):
     async with asked(Chat(), Chat().reply(("text", "hello"))) as (provider, model):
         async with session_in(tmp_path, model=model) as (client, session_id):
             await client.prompt(session_id, "hi")
@@ -46,7 +46,7 @@ async def test_the_connections_to_a_provider_are_closed_with_the_agent(tmp_path)
         await until(lambda: provider.connection_count == 0)
 
 
-async def test_every_model_that_was_used_is_closed_whatever_becomes_of_the_others(tmp_path, caplog):
+async def test_every_used_model_is_closed_even_if_others_fail(tmp_path, caplog):
     made = []
 
     def find(name, settings):
@@ -69,7 +69,7 @@ async def test_every_model_that_was_used_is_closed_whatever_becomes_of_the_other
     }
 
 
-async def test_a_provider_can_be_asked_again_after_it_was_closed(tmp_path):
+async def test_provider_works_again_after_it_was_closed(tmp_path):
     async with asked(Chat(), Chat().reply(("text", "hello"))) as (provider, model):
         for _ in range(2):
             async with session_in(tmp_path, model=model) as (client, session_id):

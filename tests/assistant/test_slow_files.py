@@ -1,4 +1,4 @@
-"""A file that is slow to open holds the request that needs it, and no other."""
+"""A slow file blocks only the request that needs it."""
 
 import os
 import threading
@@ -43,7 +43,7 @@ def agent_with_slow(file, gate, tmp_path, monkeypatch):
 
 @contextmanager
 def held(gate):
-    """Wait until somebody opens the slow file, and let them wait for as long as this lasts."""
+    """Wait until a process opens the slow file, and block it inside this context."""
     descriptor = os.open(gate, os.O_WRONLY)
     gate.unlink()
     try:
@@ -52,7 +52,7 @@ def held(gate):
         os.close(descriptor)
 
 
-def test_an_agent_file_that_is_slow_holds_no_other_session(gate, tmp_path, monkeypatch):
+def test_slow_agent_file_blocks_no_other_session(gate, tmp_path, monkeypatch):
     project = tmp_path / "project"
     project.mkdir()
     with agent_with_slow(project / "dragoman.yaml", gate, tmp_path, monkeypatch) as agent:
@@ -67,7 +67,7 @@ def test_an_agent_file_that_is_slow_holds_no_other_session(gate, tmp_path, monke
         assert message["result"]["sessionId"]
 
 
-def test_approvals_that_are_slow_to_read_hold_no_other_session(gate, tmp_path, monkeypatch):
+def test_slow_approvals_file_blocks_no_other_session(gate, tmp_path, monkeypatch):
     project = tmp_path / "project"
     project.mkdir()
     file = tmp_path / "home" / "permissions" / f"{encode_cwd(str(project))}.json"
@@ -82,7 +82,7 @@ def test_approvals_that_are_slow_to_read_hold_no_other_session(gate, tmp_path, m
             pass
 
 
-def test_a_model_that_is_slow_to_read_holds_no_other_session(gate, tmp_path, monkeypatch):
+def test_slow_model_file_blocks_no_other_session(gate, tmp_path, monkeypatch):
     file = tmp_path / "slow.yaml"
     file.write_text("- - text: hello\n")
     with agent_with_slow(file, gate, tmp_path, monkeypatch) as agent:
@@ -94,7 +94,7 @@ def test_a_model_that_is_slow_to_read_holds_no_other_session(gate, tmp_path, mon
             assert agent.answer()["sessionId"]
 
 
-def test_the_model_of_a_loaded_session_that_is_slow_to_read_holds_no_other_session(gate, tmp_path, monkeypatch):
+def test_slow_model_file_of_a_loaded_session_blocks_no_other(gate, tmp_path, monkeypatch):
     file, cwd = tmp_path / "slow.yaml", str(tmp_path / "other")
     file.write_text("- - text: hello\n")
     with agent_with_slow(file.with_name("nothing.yaml"), gate, tmp_path, monkeypatch) as agent:

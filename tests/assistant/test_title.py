@@ -1,4 +1,4 @@
-"""The title of a session: its first prompt that is no slash command."""
+"""The title of a session is its first prompt that is not a slash command."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def titles(client):
 
 
 @pytest.mark.parametrize("command", ["/help", "  /mode plan", "/usage\n", "/no-such-command", "/server:prompt"])
-async def test_a_slash_command_does_not_become_the_title(place, command):
+async def test_slash_command_does_not_become_the_title(place, command):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -26,7 +26,7 @@ async def test_a_slash_command_does_not_become_the_title(place, command):
         assert [info.title for info in (await listed(client)).sessions] == ["What is this?"]
 
 
-async def test_a_session_that_had_only_commands_gets_its_title_in_the_next_process(place):
+async def test_session_with_only_commands_gets_its_title_in_the_next_process(place):
     cwd, home = place
     session_id, _ = await converse(place, "/help")
     async with running_agent(home) as client:
@@ -37,7 +37,7 @@ async def test_a_session_that_had_only_commands_gets_its_title_in_the_next_proce
 
 
 @pytest.mark.parametrize("prompt", ["/etc/passwd: what is that?", "/etc", "/a:b is no command", "and /help?"])
-async def test_a_prompt_that_only_looks_like_a_command_does(place, prompt):
+async def test_prompt_that_looks_like_a_command_becomes_the_title(place, prompt):
     await converse(place, prompt)
     async with running_agent(place[1]) as client:
         await client.initialize()

@@ -1,4 +1,4 @@
-"""Requests to the real agent, over its stdio, that are too long or nested too deeply to be read."""
+"""Requests over stdio that are too long or too deeply nested to read."""
 
 import json
 import os
@@ -14,7 +14,7 @@ TIMEOUT_S = 60
 
 
 def ask(home, *requests):
-    """Start the agent, send it these lines, and give what it answered, by id."""
+    """Start the agent, send these lines and return its answers by id."""
     done = subprocess.run(
         [sys.executable, "-m", "dragoman", "agent"],
         input=b"".join(request + b"\n" for request in requests),
@@ -32,7 +32,7 @@ HELLO = b'{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protoco
 @pytest.mark.parametrize(
     "line", [b'{"jsonrpc":"2.0","id":5,"method":"session/new","params":%b}', b'{"jsonrpc":"2.0","params":%b,"id":5}']
 )
-def test_a_request_that_is_nested_a_thousand_deep_is_answered_under_its_own_id(tmp_path, line):
+def test_too_deeply_nested_request_is_answered_under_its_id(tmp_path, line):
     answers = ask(tmp_path, line % DEEP, HELLO)
     assert "nested deeper than 200 levels" in answers[5]["error"]["message"]
     assert "result" in answers["hello"]
@@ -45,7 +45,7 @@ def test_a_request_that_is_nested_a_thousand_deep_is_answered_under_its_own_id(t
         b'{"jsonrpc":"2.0","method":"session/new","params":{"cwd":"%b"},"id":5}',
     ],
 )
-def test_a_request_that_is_too_long_is_answered_under_its_own_id(tmp_path, line):
+def test_too_long_request_is_answered_under_its_id(tmp_path, line):
     answers = ask(tmp_path, line % (b"x" * MAX_LINE_BYTES), HELLO)
-    assert f"longer than {MAX_LINE_BYTES} bytes" in answers[5]["error"]["message"]
+    assert f"longer than the limit of {MAX_LINE_BYTES} bytes" in answers[5]["error"]["message"]
     assert "result" in answers["hello"]

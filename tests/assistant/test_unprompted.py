@@ -1,4 +1,4 @@
-"""A session id that was answered works in every process, also before the first prompt (R7)."""
+"""A session id works in every process once it was answered, even before the first prompt (R7)."""
 
 import asyncio
 import signal
@@ -24,7 +24,7 @@ def current(answer, option):
 
 
 @pytest.mark.parametrize("bring_back", [load, resume])
-async def test_a_session_that_was_never_prompted_goes_on_in_the_next_process(place, bring_back):
+async def test_unprompted_session_continues_in_the_next_process(place, bring_back):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -39,7 +39,7 @@ async def test_a_session_that_was_never_prompted_goes_on_in_the_next_process(pla
 
 
 @pytest.mark.parametrize("bring_back", [load, resume])
-async def test_what_was_set_before_the_first_prompt_is_set_in_the_next_process(place, bring_back):
+async def test_settings_before_the_first_prompt_survive_the_process(place, bring_back):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -53,7 +53,7 @@ async def test_what_was_set_before_the_first_prompt_is_set_in_the_next_process(p
         assert current(answer, "model") == "guide"
 
 
-async def test_a_session_keeps_the_mode_that_it_was_answered_with(place):
+async def test_session_keeps_the_mode_of_its_answer(place):
     cwd, home = place
     home.mkdir()
     (home / "dragoman.yaml").write_text("permissions: {mode: plan}\n")
@@ -64,7 +64,7 @@ async def test_a_session_keeps_the_mode_that_it_was_answered_with(place):
         assert (await load(client, session_id, cwd)).modes.current_mode_id == "plan"
 
 
-def test_a_killed_process_loses_neither_a_new_session_nor_its_mode(tmp_path):
+def test_killed_process_loses_neither_a_new_session_nor_its_mode(tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text("- - text: hello\n")
     agent = AgentProcess(script)
@@ -80,7 +80,7 @@ def test_a_killed_process_loses_neither_a_new_session_nor_its_mode(tmp_path):
     assert agent.end() == 0
 
 
-async def test_lists_have_a_session_from_its_first_prompt_on(place):
+async def test_session_is_listed_from_its_first_prompt_on(place):
     cwd, home = place
     async with running_agent(home, "- - text: started\n  - delay_s: 600\n") as client:
         await client.initialize()
@@ -96,7 +96,7 @@ async def test_lists_have_a_session_from_its_first_prompt_on(place):
     assert len(files(home)) == 2
 
 
-async def test_a_closed_session_that_was_never_prompted_can_be_loaded(place):
+async def test_closed_unprompted_session_can_be_loaded(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -107,7 +107,7 @@ async def test_a_closed_session_that_was_never_prompted_can_be_loaded(place):
         assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
 
 
-async def test_a_fork_of_a_session_that_was_never_prompted_works_in_the_next_process(place):
+async def test_fork_of_an_unprompted_session_works_in_the_next_process(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -122,7 +122,7 @@ async def test_a_fork_of_a_session_that_was_never_prompted_works_in_the_next_pro
         assert [info.session_id for info in (await listed(client)).sessions] == [copy]
 
 
-async def test_a_deleted_session_that_was_never_prompted_is_gone(place):
+async def test_deleted_unprompted_session_is_gone(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -132,7 +132,7 @@ async def test_a_deleted_session_that_was_never_prompted_is_gone(place):
     assert files(home) == []
 
 
-async def test_sessions_that_are_made_at_once_are_all_there(place):
+async def test_sessions_created_in_parallel_all_exist(place):
     cwd, home = place
     async with running_agent(home) as client:
         await client.initialize()
@@ -143,7 +143,7 @@ async def test_sessions_that_are_made_at_once_are_all_there(place):
     await store.close()
 
 
-async def test_a_session_that_nobody_was_told_of_leaves_no_file(place):
+async def test_session_without_a_sent_answer_leaves_no_file(place):
     cwd, home = place
     async with raw_client(home, "- - text: a\n") as end:
         for number in range(1, 11):
@@ -153,6 +153,6 @@ async def test_a_session_that_nobody_was_told_of_leaves_no_file(place):
         while len(answers) < 10:
             answer = await end.receive()
             answers += [answer] if "id" in answer else []
-        told = [answer for answer in answers if "result" in answer]
-        assert len(told) < 10
-        await until(lambda: len(files(home)) == len(told))
+        answered = [answer for answer in answers if "result" in answer]
+        assert len(answered) < 10
+        await until(lambda: len(files(home)) == len(answered))

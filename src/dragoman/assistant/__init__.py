@@ -1,4 +1,4 @@
-"""Our own agent, built on the kit: models, tools, context, search and the agent file."""
+"""dragoman's own agent, built on the kit: models, tools, context, search and the agent file."""
 
 from dragoman.assistant.assistant import ConfiguredModel, make_agent
 

@@ -1,6 +1,6 @@
-"""Our own agent on the kit: its functions, registered as any program registers its own.
+"""dragoman's own agent: the functions that it registers with the kit.
 
-`initialize` is answered before anything else is imported: models, tools and the agent file come with the first session.
+`initialize` is answered before anything else is imported. Models, tools and the agent file come with the first session.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ import msgspec
 
 from dragoman import __version__
 from dragoman.agent.agent import Agent
-from dragoman.agent.program import CONTENT_KINDS, NoLogin
-from dragoman.errors import ErrorCode, InvalidParams, MissingKey, ModelFailure, RpcError
+from dragoman.agent.program import CONTENT_KINDS, NoAuth
+from dragoman.errors import ErrorCode, InvalidParamsError, MissingKeyError, ModelError, RpcError
 from dragoman.protocol import v1
-from dragoman.protocol.notice import CONNECT_MODEL
+from dragoman.protocol.extensions import CONNECT_MODEL
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dragoman.agent.session import Session
-    from dragoman.agent.turn import Turn
+    from dragoman.agent.sessions.session import Session
+    from dragoman.agent.turns.turn import Turn
     from dragoman.assistant.auth import Auth
     from dragoman.assistant.session import AssistantSession
     from dragoman.assistant.setup import AgentSetup
@@ -35,18 +35,18 @@ START_METHODS = {
     "connect": CONNECT_MODEL,
     "chooseAgent": "_dragoman/agents/choose",
 }
-"""The extension requests of the first minute: `start/requests.py` has them."""
+"""The extension requests for choosing a first model. `start/requests.py` implements them."""
 
-_WITHOUT_LOGIN = "The model that is configured needs no login. `dragoman login` keeps the key of a provider."
+_WITHOUT_LOGIN = "The configured model needs no login. `dragoman login` stores a provider's API key."
 
 
 class ConfiguredModel(msgspec.Struct, frozen=True):
-    """The facts about the first model that are known before the first session."""
+    """Facts about the default model that are known before the first session."""
 
     auth: "Auth | None" = None
-    """The login that it needs, if it needs one."""
-    takes: frozenset[str] = frozenset()
-    """The kinds of content that it can be given beyond text, as in `Model.takes`."""
+    """The login that the model needs, if any."""
+    content_types: frozenset[str] = frozenset()
+    """The content types that the model accepts besides text, as in `Model.content_types`."""
 
 
 def make_agent(
@@ -54,10 +54,11 @@ def make_agent(
     make_setup: "Callable[[], AgentSetup]",
     find_model: Callable[[], ConfiguredModel] = ConfiguredModel,
 ) -> Agent:
-    """Make our agent; store and setup are made when the first session needs them.
+    """Create our agent. The store and the setup are created for the first session.
 
-    `find_model` is asked at `initialize`, so it has to be quick: nothing heavy is imported for it. A session may have
-    another model, by a project's agent file or by choice; a prompt that this one cannot be given is then refused.
+    `find_model` is called at `initialize`, so it must be quick and import nothing heavy. A project's agent file or the
+    user may choose another model for a session. If that model does not accept the prompt's content, the prompt is
+    refused.
     """
     assistant = _Assistant(make_setup, find_model)
     agent = Agent(
@@ -65,7 +66,7 @@ def make_agent(
         version=__version__,
         title="Dragoman",
         auth=assistant.find_auth,
-        takes=assistant.find_takes,
+        content_types=assistant.find_content_types,
         system_prompt="override",
         store=open_store,
         home=assistant.find_home,
@@ -93,7 +94,7 @@ class _Assistant:
 
     def register(self, agent: Agent) -> None:
         agent.on_open(self._open)
-        agent.on_record(self._take_record)
+        agent.on_record(self._restore_record)
         agent.on_session(self._begin)
         agent.on_option(self._set_option)
         agent.check_prompt(self._check_prompt)
@@ -107,12 +108,12 @@ class _Assistant:
             agent.on_extension(method)(partial(self._answer_start, name))
         agent.declare_meta("dragoman/start", START_METHODS)
 
-    def find_auth(self) -> "Auth | NoLogin":
+    def find_auth(self) -> "Auth | NoAuth":
         self._configured = self._find_model()
-        return self._configured.auth or NoLogin(_WITHOUT_LOGIN)
+        return self._configured.auth or NoAuth(_WITHOUT_LOGIN)
 
-    def find_takes(self) -> frozenset[str]:
-        return self._configured.takes & {"image", "audio"}  # documents come as resources, which every agent takes
+    def find_content_types(self) -> frozenset[str]:
+        return self._configured.content_types & {"image", "audio"}  # documents are resources, which every agent accepts
 
     def find_home(self) -> "Path":
         return self.setup.home
@@ -123,9 +124,9 @@ class _Assistant:
     # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
     async def _open(self, session: "Session") -> None:
-        """Choose the agent file and the model, or forget the conversation of a session whose log is read anew.
+        """Choose the agent file and the model. If the log is read again, forget the conversation instead.
 
-        Raises ProfileError, UnknownModel, ModelFailure and MissingVariable.
+        Raises ProfileError, UnknownModelError, ModelError or MissingVariableError.
         """
         from dragoman.assistant.session import AssistantSession
 
@@ -135,7 +136,7 @@ class _Assistant:
         choice, model = await asyncio.to_thread(self.setup.choose, session.cwd)
         session.extra = self._sessions[session.id] = AssistantSession(session, self.setup, choice, model)
 
-    def _take_record(self, session: "Session", data: bytes) -> None:
+    def _restore_record(self, session: "Session", data: bytes) -> None:
         session.extra.memory.restore(data)
 
     async def _begin(self, session: "Session", origin: str) -> None:
@@ -144,7 +145,7 @@ class _Assistant:
 
     async def _set_option(self, session: "Session", option: str, value: str | bool) -> None:
         if option == "model":
-            await session.extra.take_model(str(value))
+            await session.extra.use_model(str(value))
 
     async def _answer_start(self, name: str, params: dict[str, Any]) -> Any:
         from dragoman.assistant.start.requests import StartRequests
@@ -161,11 +162,11 @@ class _Assistant:
         model = session.extra.model
         for position, block in enumerate(prompt):
             kind = CONTENT_KINDS.get(type(block))
-            if kind is not None and kind not in model.takes:
-                raise InvalidParams(
+            if kind is not None and kind not in model.content_types:
+                raise InvalidParamsError(
                     f"params.prompt[{position}].type",
-                    f"{model.name} cannot be given {kind} content; leave it out, or choose a model that can",
-                    expected="content that the model can take",
+                    f"{model.name} does not accept {kind} content; leave it out or choose another model",
+                    expected="content that the model accepts",
                 )
 
     async def _ask_for_trust(self, turn: "Turn") -> None:
@@ -192,7 +193,7 @@ class _Assistant:
 
 
 class _ModelErrors:
-    """Turns the failures of a model into the answers of a prompt; a login is asked for where one would help."""
+    """Turns a model's failure into the error of the prompt. Asks for a login if one would help."""
 
     def __init__(self, turn: "Turn", auth: "Auth | None") -> None:
         self._turn = turn
@@ -202,10 +203,10 @@ class _ModelErrors:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if not isinstance(error, ModelFailure):
+        if not isinstance(error, ModelError):
             return
         self._turn.calls.end("the model failed")
-        if not isinstance(error, MissingKey):
+        if not isinstance(error, MissingKeyError):
             raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {error}") from error
         offered = self._auth.methods_for(self._turn.session.extra.model.name) if self._auth else []
         if not offered:
@@ -214,13 +215,13 @@ class _ModelErrors:
 
 
 _COMMANDS = (
-    ("compact", "Sum up the conversation, so that the model has room again", None),
+    ("compact", "Summarize the conversation to free context space", None),
     ("mode", "Show or change the mode", "ask|code|plan"),
     ("model", "Show or change the model", "NAME"),
     ("usage", "Show the tokens and the cost of the conversation", None),
-    ("context", "Show the contents of the last request to the model, and why", None),
+    ("context", "Show what the last request to the model contained, and why", None),
     ("include", "Add a tool, a server, a rule or a reference to the model's context", "NAME"),
-    ("exclude", "Take back an addition of /include", "NAME"),
+    ("exclude", "Undo an /include", "NAME"),
 )
 
 

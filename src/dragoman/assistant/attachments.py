@@ -1,12 +1,11 @@
-"""Files that come with a prompt: a link to a file inside the session's directories is read, so that every model has it.
+"""Attached files. A link to a file in the session's directories is replaced by its content, so that every model has it.
 
-A text becomes an embedded resource, as if the client had sent it. It is read as the tools read, through the boundary,
-and from the client where the client offers that, because the person may point at a file that is not saved yet. A
-picture, a sound or a document, told by its first bytes, goes to a model that takes those. A file that cannot be given
-stays a link, and its description says why; links to anything but files are left alone.
+A text becomes an embedded resource, as if the client had sent it. It is read through the boundary, as the tools read.
+It comes from the client if the client supports that, because the user may refer to an unsaved file. A picture, sound or
+document, detected by its first bytes, goes to a model that accepts it. A file that cannot be attached remains a link,
+and its description gives the reason. Links that are not to files are not touched.
 
-The log's `user_message_chunk` has the blocks of the client; the model's own record has the blocks that the model was
-given.
+The `user_message_chunk` in the log has the client's blocks. The model's own record has the blocks sent to the model.
 """
 
 import asyncio
@@ -41,42 +40,42 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def sniff(head: bytes) -> str | None:
-    """Return the media type of a picture, a sound or a document that begins like this; None for anything else."""
+    """Return the media type of a picture, sound or document with these first bytes, else None."""
     if head.startswith(b"RIFF"):
         return _RIFF.get(head[8:12])
     return next((media_type for signature, media_type in _SIGNATURES if head.startswith(signature)), None)
 
 
 MAX_TEXT = 256 * 1024
-"""Characters of all texts that come with one prompt: some 64,000 tokens, half of the context of a usual model."""
+"""Characters of all texts attached to a prompt: about 64,000 tokens, half the context of a typical model."""
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
-"""The largest picture, sound or document: some providers refuse larger ones, and it is sent with every request."""
+"""The largest picture, sound or document. Some providers refuse larger ones, and it is part of every request."""
 
 _HEAD_BYTES = 16
 
 
 async def resolve(
-    blocks: Sequence[v1.ContentBlock], workspace: "Workspace", takes: frozenset[str]
+    blocks: Sequence[v1.ContentBlock], workspace: "Workspace", content_types: frozenset[str]
 ) -> list[v1.ContentBlock]:
-    """Return a prompt's blocks with the files that they link to, as far as the model can be given them."""
-    reader = _Reader(workspace, takes)
-    return [await reader.take(block) for block in blocks]
+    """Return the prompt's blocks with linked files attached, if the model accepts them."""
+    reader = _Reader(workspace, content_types)
+    return [await reader.attach(block) for block in blocks]
 
 
-class _Unfit(DragomanError):
-    """The file cannot be given; the message says why."""
+class _AttachmentError(DragomanError):
+    """The file cannot be attached. The message gives the reason."""
 
 
 class _Reader:
-    """Goes through one prompt, and knows how much room is left in it."""
+    """Attaches the files of one prompt and tracks the space left in it."""
 
-    def __init__(self, workspace: "Workspace", takes: frozenset[str]) -> None:
+    def __init__(self, workspace: "Workspace", content_types: frozenset[str]) -> None:
         self._workspace = workspace
-        self._takes = takes
+        self._content_types = content_types
         self._room = MAX_TEXT
 
-    async def take(self, block: v1.ContentBlock) -> v1.ContentBlock:
+    async def attach(self, block: v1.ContentBlock) -> v1.ContentBlock:
         match block:
             case v1.ResourceLink():
                 return await self._follow(block)
@@ -98,19 +97,21 @@ class _Reader:
 
     async def _read(self, link: v1.ResourceLink, address: SplitResult) -> v1.ContentBlock:
         if address.netloc not in ("", "localhost"):
-            raise _Unfit(f"it is on another machine, {address.netloc}")
+            raise _AttachmentError(f"it is on another machine, {address.netloc}")
         target = await self._workspace.find(unquote(address.path))
         if not target.inside:
-            raise _Unfit("it is outside the session's directories; the person can add its directory to the session")
+            raise _AttachmentError(
+                "it is outside the session's directories; the user can add its directory to the session"
+            )
         media_type = await self._media_type(target)
         if media_type is not None:
-            return await self._give(link, target, media_type)
+            return await self._attach_media(link, target, media_type)
         if not self._room:
-            raise _Unfit("the prompt has no room left for it; read it, or parts of it")
+            raise _AttachmentError("the prompt has no room left for it; read the file or parts of it")
         return self._embed(link.uri, _pick(await self._workspace.read_text(target), address.fragment), link.mime_type)
 
     async def _media_type(self, target: "ResolvedPath") -> str | None:
-        """Return the media type of a file by its first bytes, None for possible text; names can be wrong."""
+        """Return the media type of a file from its first bytes, or None if it may be text. Its name can be wrong."""
 
         def look() -> str | None:
             with self._workspace.boundary_of(target).open_read(target.path) as file:
@@ -118,13 +119,13 @@ class _Reader:
 
         try:
             return await asyncio.to_thread(look)
-        except DragomanError:  # the client may have a file that is not on the disk; if not, reading will say so
+        except DragomanError:  # the file may exist only in the client; otherwise reading it fails later
             return None
 
-    async def _give(self, link: v1.ResourceLink, target: "ResolvedPath", media_type: str) -> v1.ContentBlock:
+    async def _attach_media(self, link: v1.ResourceLink, target: "ResolvedPath", media_type: str) -> v1.ContentBlock:
         kind = "document" if media_type == "application/pdf" else media_type.partition("/")[0]
-        if kind not in self._takes:
-            raise _Unfit(f"it is {media_type}, which this model cannot be given")
+        if kind not in self._content_types:
+            raise _AttachmentError(f"it is {media_type}, which this model does not accept")
         boundary = self._workspace.boundary_of(target)
         data = await asyncio.to_thread(boundary.read_bytes, target.path, MAX_MEDIA_BYTES)
         encoded = base64.b64encode(data).decode()
@@ -138,11 +139,11 @@ class _Reader:
                 return v1.EmbeddedResource(resource=blob)
 
     def _embed(self, uri: str, text: str, media_type: str | None) -> v1.EmbeddedResource:
-        given = text[: self._room]
-        self._room -= len(given)
-        if len(given) < len(text):
-            given += f"\n[cut: these are {len(given):,} of {len(text):,} characters; read the rest where it is needed]"
-        return v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=given, mime_type=media_type))
+        kept = text[: self._room]
+        self._room -= len(kept)
+        if len(kept) < len(text):
+            kept += f"\n[cut: these are {len(kept):,} of {len(text):,} characters; read the rest if you need it]"
+        return v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=kept, mime_type=media_type))
 
 
 def _split(uri: str) -> SplitResult | None:
@@ -153,7 +154,7 @@ def _split(uri: str) -> SplitResult | None:
 
 
 def _pick(text: str, fragment: str) -> str:
-    """Return the lines that a fragment names; all of them when it names none."""
+    """Return the lines that a fragment names, or all lines if it names none."""
     from dragoman.assistant.tools.file_calls import split_lines
 
     named = line_range(fragment)
@@ -162,5 +163,5 @@ def _pick(text: str, fragment: str) -> str:
     first, last = named
     lines = split_lines(text)
     if first > max(len(lines), 1):
-        raise _Unfit(f"it has {len(lines)} lines, so none from line {first} on")
+        raise _AttachmentError(f"it has {len(lines)} lines, so line {first} does not exist")
     return "".join(lines[first - 1 : last])

@@ -1,13 +1,13 @@
-"""Logging in: the methods that a client is offered when the configured model needs a provider's key.
+"""Logging in: the methods that a client is offered if the configured model needs a provider's key.
 
-Two of the protocol's kinds of method fit. An `agent` method is for every client: it says in words how the key is
-given, and `authenticate` with it answers whether the key is there now. A `terminal` method is for clients that can
-run one: they start the agent's own command again with `--login PROVIDER`, which asks for the key and ends; a client
-never passes it to `authenticate`. `logout` forgets what the login kept, so it is offered only where that is what
-counts: not while the key comes from the environment.
+Two kinds of method of the protocol fit. An `agent` method works with every client. It explains how to provide the
+key, and `authenticate` checks whether the key is there now. A `terminal` method is for clients that can run one.
+They start the agent's command again with `--login PROVIDER`, which asks for the key and exits. A client never passes
+it to `authenticate`. `logout` deletes the stored key. It is not offered while the key comes from the environment,
+because it would have no effect.
 
-`authMethods` go out with the answer to `initialize`, when there is no session yet. So they are about the model that
-sessions begin with as far as that is known by then, and a project's own agent file is not looked at.
+`authMethods` are part of the answer to `initialize`, before any session. They are about the default model as far as
+it is known then. A project's own agent file is not read.
 """
 
 import os
@@ -17,25 +17,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.assistant.models.providers import (
     PROVIDERS,
-    how_to_give_key,
+    address_variable,
     key_from_environment,
-    leads_elsewhere,
+    key_instructions,
     login_name,
 )
-from dragoman.errors import DragomanError, ErrorCode, InvalidParams, RpcError
+from dragoman.errors import DragomanError, ErrorCode, InvalidParamsError, RpcError
 from dragoman.protocol import v1
 
 if TYPE_CHECKING:
     from dragoman.assistant.keys import KeyStore
 
 LOGIN_OPTION = "--login"
-"""Of `dragoman agent`; clients append it to the command that they start the agent with."""
+"""The option of `dragoman agent` that clients append to the agent's command."""
 
 MAX_LOOKED_AT = 1 << 20
-"""An agent file has no more bytes than that."""
+"""Only this many bytes of an agent file are searched."""
 
 _NAMES_A_MODEL = re.compile(rb"^[^#\n]*\bmodel\b", re.MULTILINE)
-"""The key outside a comment: an agent file without it need not be parsed to know that it names none."""
+"""The key outside of a comment. An agent file without it names no model, and need not be parsed."""
 
 
 class Auth:
@@ -55,16 +55,16 @@ class Auth:
         methods: list[v1.AuthMethod] = [
             v1.AuthMethodAgent(
                 id=self._key_method,
-                name=f"Use a key of {title}",
-                description=f"{title} needs a key: {how_to_give_key(self._name)}. Then choose this.",
+                name=f"Use an API key of {title}",
+                description=f"{title} needs a key: {key_instructions(self._name)}. Then choose this method.",
             )
         ]
-        if client.auth.terminal and leads_elsewhere(self._provider) is None:
+        if client.auth.terminal and address_variable(self._provider) is None:
             methods.append(
                 v1.AuthMethodTerminal(
                     id=self._login_method,
                     name=f"Log in to {title}",
-                    description="Asks for the key in a terminal and keeps it in a file that only you can read.",
+                    description="Asks for the key in a terminal and stores it in a file only you can read.",
                     args=[LOGIN_OPTION, self._name],
                 )
             )
@@ -73,24 +73,27 @@ class Auth:
 
     @property
     def can_log_out(self) -> bool:
-        """Whether forgetting the kept key changes anything."""
-        return key_from_environment(self._provider) is None and leads_elsewhere(self._provider) is None
+        """Whether deleting the stored key has an effect."""
+        return key_from_environment(self._provider) is None and address_variable(self._provider) is None
 
     def methods_for(self, model: str) -> list[str]:
-        """Return the ids of the offered methods, if they are for the provider of this model."""
+        """Return the ids of the offered methods if they are for this model's provider."""
         kind = model.partition(":")[0]
         return self._offered if kind in PROVIDERS and login_name(kind) == self._name else []
 
     def authenticate(self, method_id: str) -> None:
-        """See that the key is there now; raises RpcError, and InvalidParams about any method but the agent's own."""
+        """Check that the key is there now.
+
+        Raises RpcError, or InvalidParamsError for a method other than the agent's own.
+        """
         if method_id != self._key_method:
-            raise InvalidParams("params.methodId", self._refuse(method_id), expected=self._key_method)
+            raise InvalidParamsError("params.methodId", self._refuse(method_id), expected=self._key_method)
         if not self._has_key():
-            problem = f"{self._provider.title} needs a key; {how_to_give_key(self._name)}"
+            problem = f"{self._provider.title} needs a key; {key_instructions(self._name)}"
             raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": problem, "authMethods": self._offered})
 
     def status(self) -> v1.AuthStatusResponse:
-        """Return whether the key is there, and whose it is."""
+        """Return whether the key is there, and for which account."""
         try:
             is_there = self._has_key()
         except RpcError:
@@ -101,12 +104,12 @@ class Auth:
         return v1.AuthStatusResponse(state="authenticated", accounts=[account])
 
     def log_out(self) -> None:
-        """Forget the kept key; raises RpcError."""
-        from dragoman.assistant.keys import KeysUnusable
+        """Delete the stored key. Raises RpcError."""
+        from dragoman.assistant.keys import KeysFileError
 
         try:
             self._keys().remove(self._name)
-        except KeysUnusable as error:
+        except KeysFileError as error:
             raise RpcError(ErrorCode.INTERNAL_ERROR, str(error)) from error
 
     def _refuse(self, method_id: str) -> str:
@@ -115,13 +118,13 @@ class Auth:
         return f"{method_id!r} was not offered; this agent offers {' and '.join(self._offered)}"
 
     def _has_key(self) -> bool:
-        from dragoman.assistant.keys import KeysUnusable
+        from dragoman.assistant.keys import KeysFileError
 
         if key_from_environment(self._provider) is not None:
             return True
         try:
-            return leads_elsewhere(self._provider) is None and self._keys().find(self._name) is not None
-        except KeysUnusable as error:
+            return address_variable(self._provider) is None and self._keys().find(self._name) is not None
+        except KeysFileError as error:
             data = {"problem": str(error), "authMethods": self._offered}
             raise RpcError(ErrorCode.AUTH_REQUIRED, data) from error
 
@@ -134,31 +137,33 @@ class Auth:
 
 
 def find_auth(model: str | None, home: str) -> Auth | None:
-    """Return the login that a model needs, if it needs one."""
+    """Return the login that the model needs, or None."""
     kind = model.partition(":")[0] if model else ""
     return Auth(kind, home) if kind in PROVIDERS and PROVIDERS[kind].needs_key else None
 
 
 class Configured(NamedTuple):
-    """The model that sessions begin with, by its name; and whether its key is no provider's, but an address's."""
+    """The default model, and whether its key is for its own server instead of a provider."""
 
     name: str | None = None
     has_own_key: bool = False
 
     @property
-    def asks_login(self) -> str | None:
-        """The name, if a login may be about it."""
+    def login_model(self) -> str | None:
+        """The model name for the login, or None if the key is for its own server."""
         return None if self.has_own_key else self.name
 
 
 def configured_model(home: str, *, model: str | None, agent_file: str | None, default_model: str | None) -> Configured:
-    """Return the model that sessions begin with, as far as that is known without one.
+    """Return the default model, as far as it is known before a session.
 
-    `model` counts before the agent file's, `default_model` after it, and the person's choice last, as in `AgentSetup`.
+    As in `AgentSetup`, `model` comes first, then the agent file's model, `default_model` and the user's choice.
     """
     if model:
         return Configured(model)
-    path = agent_file or os.path.join(home, "dragoman.yaml")  # noqa: PTH118 -- pathlib takes 3 ms, often for nothing
+    path = agent_file or home
+    if os.path.isdir(path):  # noqa: PTH112 -- pathlib takes 3 ms, often for nothing
+        path = os.path.join(path, "dragoman.yaml")  # noqa: PTH118 -- as above
     if not _may_name_a_model(path):
         return Configured(default_model) if default_model else _chosen_model(home)
     from pathlib import Path
@@ -179,11 +184,11 @@ def _chosen_model(home: str) -> Configured:
         return Configured()
     from pathlib import Path
 
-    from dragoman.assistant.preferences import PreferenceFile, PreferencesUnusable
+    from dragoman.assistant.preferences import PreferenceFile, PreferencesFileError
 
     try:
         chosen = PreferenceFile(Path(home)).read().model
-    except PreferencesUnusable:
+    except PreferencesFileError:
         return Configured()  # the first session reports the problem with the file
     return Configured(chosen.name, chosen.base_url is not None) if chosen else Configured()
 

@@ -1,47 +1,45 @@
-"""The slash commands of our agent: functions from a turn and the words behind the name to an answer in Markdown."""
+"""The slash commands of our agent. Each takes a turn and arguments and returns its answer in Markdown."""
 
 from collections.abc import Awaitable, Callable
 
-from dragoman.agent.turn import Turn
+from dragoman.agent.turns.turn import Turn
 from dragoman.assistant.compaction import compact
 from dragoman.assistant.options import MODEL
 from dragoman.assistant.session import AssistantSession
 
 
 def own_session(turn: Turn) -> AssistantSession:
-    """Return our part of a turn's session."""
+    """Return our agent's part of the turn's session."""
     return turn.session.extra
 
 
-async def _compact(turn: Turn, words: str) -> str:
-    del words
+async def _compact(turn: Turn, _words: str) -> str:
     await compact(turn)
-    return ""  # the compaction tells it
+    return ""  # the compaction updates show the result
 
 
-async def _mode(turn: Turn, words: str) -> str:
-    if not words:
+async def _mode(turn: Turn, argument: str) -> str:
+    if not argument:
         current = turn.session.mode
         return "\n".join(
             f"- {'**' if mode.id == current else ''}{mode.id}{'**' if mode.id == current else ''}: {mode.description}"
             for mode in turn.session.settings.modes
         )
-    await turn.session.set_mode(words)
-    return f"The mode is now {words}."
+    await turn.session.set_mode(argument)
+    return f"The mode is now {argument}."
 
 
-async def _model(turn: Turn, words: str) -> str:
+async def _model(turn: Turn, argument: str) -> str:
     own = own_session(turn)
-    if not words:
+    if not argument:
         offered = ", ".join(own.offered_models)
-        return f"This is {own.model.name}. Offered are {offered}; `/model NAME` takes any other, too."
-    await own.take_model(words)
-    await turn.session.set_option(MODEL, words)
-    return f"The model is now {words}."
+        return f"The model is {own.model.name}. Available: {offered}; `/model NAME` accepts any other name."
+    await own.use_model(argument)
+    await turn.session.set_option(MODEL, argument)
+    return f"The model is now {argument}."
 
 
-async def _usage(turn: Turn, words: str) -> str:
-    del words
+async def _usage(turn: Turn, _words: str) -> str:
     own, spent = own_session(turn), turn.session.usage
     used, size = own.memory.context_used, own.model.context_size
     cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
@@ -49,22 +47,21 @@ async def _usage(turn: Turn, words: str) -> str:
     return f"{spent.input:,} tokens in, {spent.output:,} out{cost}. The context holds {context}."
 
 
-async def _context(turn: Turn, words: str) -> str:
-    del words
+async def _context(turn: Turn, _words: str) -> str:
     return own_session(turn).context.report()
 
 
-async def _include(turn: Turn, words: str) -> str:
+async def _include(turn: Turn, argument: str) -> str:
     own = own_session(turn)
-    answer = own.context.include(words)
-    own.keep_included()
+    answer = own.context.include(argument)
+    own.save_included()
     return answer
 
 
-async def _exclude(turn: Turn, words: str) -> str:
+async def _exclude(turn: Turn, argument: str) -> str:
     own = own_session(turn)
-    answer = own.context.exclude(words)
-    own.keep_included()
+    answer = own.context.exclude(argument)
+    own.save_included()
     return answer
 
 

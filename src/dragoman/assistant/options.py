@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dragoman.agent.settings import BooleanOption, Mode, SelectOption, SessionOption
+from dragoman.agent.sessions.settings import BooleanOption, Mode, SelectOption, SessionOption
 from dragoman.assistant.models.model import Model
 from dragoman.assistant.profile import Profile
 
@@ -11,10 +11,10 @@ GUIDE = "guide"
 MODEL, THOUGHT_LEVEL, THOUGHTS = "model", "thought_level", "thoughts"
 
 MODES = (
-    Mode("ask", "Ask", "Reads run; everything else asks first", "ask"),
-    Mode("code", "Code", "Edits in the project run; commands ask first", "edits"),
-    Mode("plan", "Plan", "Looks and thinks, changes nothing", "reads"),
-    Mode("yolo", "Yolo", "Everything runs, nothing asks", "all"),
+    Mode("ask", "Ask", "Reading is allowed; everything else asks first", "ask"),
+    Mode("code", "Code", "Edits in the project are allowed; commands ask first", "edits"),
+    Mode("plan", "Plan", "Only reads and plans; changes nothing", "reads"),
+    Mode("yolo", "Yolo", "Everything is allowed without asking", "all"),
 )
 
 
@@ -24,7 +24,7 @@ def modes_of(profile: Profile) -> Sequence[Mode]:
 
 
 def options_of(models: Sequence[str], model: Model) -> Sequence[SessionOption]:
-    """Return the options of a session with this model, and these models to choose from, the configured one first."""
+    """Return the options of a session with this model. The first of `models` is the configured one."""
     options: list[SessionOption] = [SelectOption(MODEL, "Model", models, category=MODEL)]
     if model.thought_levels:
         options.append(SelectOption(THOUGHT_LEVEL, "Thinking", model.thought_levels, category=THOUGHT_LEVEL))

@@ -1,9 +1,9 @@
-"""Resources of MCP servers that a prompt mentions as `@server:uri`: they are read, and go to the model with it.
+"""Resources of MCP servers that a prompt mentions as `@server:uri`. They are read and sent with the prompt.
 
-A mention begins where no word, `@` or `/` stands before it, and ends at the next blank; full stops and the like behind
-it are not part of it, and `@server:<…>` may hold blanks. A listed name of a resource does in place of its address. In
-code nothing is a mention. Only the names of servers that the session has count, so that `@someone: hello` stays a
-greeting; where an address follows that can only be one (`://`), an unknown server is told as a mistake.
+A mention must not follow a word character, `@` or `/`. It ends at the next blank, and trailing punctuation is not part
+of it. `@server:<…>` may contain blanks. The listed name of a resource works instead of its URI. Code contains no
+mentions. Only names of the session's servers count, so `@someone: hello` remains a greeting. If `://` follows, it must
+be a URI, and an unknown server is reported.
 """
 
 import re
@@ -12,47 +12,47 @@ from typing import NamedTuple
 
 from dragoman.agent.servers.session_mcp import SessionMcp
 from dragoman.assistant.context.candidates import outside_code, quote
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.protocol import v1
 from dragoman.text.match import closest
 
 MAX_MENTIONS = 20
-"""Resources that one prompt may have read."""
+"""The most resources that one prompt may attach."""
 
 _MENTION = re.compile(r"(?<![A-Za-z0-9_@/])@([^\s@:`\"'<>/]{1,100}):(?:<([^<>\n]{1,2000})>|([^\s<>`\"]{1,2000}))")
-_OF_THE_CONTEXT = frozenset(("rule", "ref"))
+_CONTEXT_KINDS = frozenset(("rule", "ref"))
 _FOREIGN = re.compile(r"[^\w.-]+")
 
 
 class ResourceMention(NamedTuple):
-    """One mention: the server as it was written, and the address or the name of the resource."""
+    """One mention: the server's name and the URI or name of the resource, as written."""
 
     server: str
     what: str
 
 
 class MentionedResources(NamedTuple):
-    """The parts of the resources that a prompt mentions, and a sentence for each that could not be read."""
+    """The content of the mentioned resources, and a sentence for each that could not be read."""
 
     blocks: Sequence[v1.ContentBlock]
     problems: Sequence[str]
 
 
 def find_resource_mentions(prompt: Sequence[v1.ContentBlock]) -> list[ResourceMention]:
-    """Return what may be mentions of resources, each once, in order."""
+    """Return the possible mentions of resources, in order, without duplicates."""
     text = "\n".join(block.text for block in prompt if isinstance(block, v1.TextContent))
     if "@" not in text:
         return []
     found = [
         ResourceMention(match[1], match[2] or _without_punctuation(match[3]))
         for match in _MENTION.finditer(outside_code(text))
-        if match[1].lower() not in _OF_THE_CONTEXT
+        if match[1].lower() not in _CONTEXT_KINDS
     ]
     return [each for each in dict.fromkeys(found) if each.what]
 
 
 async def read_mentions(mentions: Sequence[ResourceMention], mcp: SessionMcp) -> MentionedResources:
-    """Read the resources of the servers that the session has; a failure costs that mention alone."""
+    """Read the mentioned resources of the session's servers. A failure affects only its own mention."""
     names = {_FOREIGN.sub("-", status.name): status.name for status in mcp.servers.statuses()}
     blocks: list[v1.ContentBlock] = []
     problems: list[str] = []
@@ -63,14 +63,14 @@ async def read_mentions(mentions: Sequence[ResourceMention], mcp: SessionMcp) ->
             if "://" in what:
                 near = closest(server, names)
                 hint = f" Did you mean {quote(f'@{near}:{what}')}?" if near else ""
-                problems.append(f"{shown} was not attached: there is no MCP server {quote(server)} here.{hint}")
+                problems.append(f"{shown} was not attached: no MCP server here is named {quote(server)}.{hint}")
             continue
         try:
             blocks += await mcp.resources.read(name, what)
-        except ServerFailure as failure:
+        except McpServerError as failure:
             problems.append(f"{shown} was not attached: {failure}")
     if len(mentions) > MAX_MENTIONS:
-        problems.append(f"Only the first {MAX_MENTIONS} resources that the prompt mentions were looked at.")
+        problems.append(f"Only the first {MAX_MENTIONS} resources that the prompt mentions were attached.")
     return MentionedResources(blocks, problems)
 
 

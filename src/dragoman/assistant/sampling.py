@@ -1,25 +1,25 @@
-"""A server's question to the model, which the kit has asked the person about."""
+"""Sampling: an MCP server's request to the model. The kit has already asked the user for permission."""
 
 from typing import Any, cast
 
 import msgspec
 
-from dragoman.agent.turn import Turn
+from dragoman.agent.turns.turn import Turn
 from dragoman.assistant.models.message import AssistantMessage, Message, UserMessage
-from dragoman.assistant.models.model import ModelRequest
+from dragoman.assistant.models.model import ReplyRequest
 from dragoman.assistant.session import AssistantSession
-from dragoman.errors import ErrorCode, ModelFailure, RpcError
+from dragoman.errors import ErrorCode, ModelError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.unions import decode_hook
 
 
 async def sample(turn: Turn, params: dict[str, Any]) -> dict[str, Any]:
-    """Ask the session's model; the answer is an MCP CreateMessageResult. Raises RpcError."""
+    """Ask the session's model and return an MCP CreateMessageResult. Raises RpcError."""
     own: AssistantSession = turn.session.extra
-    request = ModelRequest(_messages(params), (), params.get("systemPrompt") or "", _limit(params))
+    request = ReplyRequest(_messages(params), (), params.get("systemPrompt") or "", _limit(params))
     try:
         text, stop = await own.ask(turn, request)
-    except ModelFailure as failure:
+    except ModelError as failure:
         raise RpcError(ErrorCode.INTERNAL_ERROR, f"the model failed: {failure}") from None
     return {
         "role": "assistant",
@@ -30,7 +30,7 @@ async def sample(turn: Turn, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _messages(params: dict[str, Any]) -> list[Message]:
-    """Return the server's messages as the model's; raises RpcError."""
+    """Return the server's messages in our form. Raises RpcError."""
     try:
         return [_message(message) for message in params["messages"]]
     except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:

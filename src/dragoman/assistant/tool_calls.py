@@ -1,33 +1,33 @@
-"""The tool calls of a reply: announced, prepared, decided on, run, and every one of them finished."""
+"""Runs the tool calls of a reply: announces, prepares, decides and finishes each."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from dragoman.agent.prepared_call import PreparedCall, ToolFailure, ToolOutcome
-from dragoman.agent.tool_call import ToolCallHandle
-from dragoman.agent.turn import Turn
+from dragoman.agent.turns.prepared_call import PreparedCall, ToolError, ToolOutcome
+from dragoman.agent.turns.tool_call import ToolCallHandle
+from dragoman.agent.turns.turn import Turn
 from dragoman.assistant.models.message import ToolResult, ToolUse
 from dragoman.assistant.tools.tool import Tool
 from dragoman.text.match import near_matches
 
 MAX_NAMED = 40
-"""Tools that a model is told of when it asks for one that there is not."""
+"""The most tools listed for a model that asked for an unknown one."""
 
 
 class ToolCallRunner:
-    """Runs the calls of one turn; those that only read run side by side, results keep their order."""
+    """Runs the calls of one turn. Reading calls run in parallel, and results keep their order."""
 
     def __init__(self, turn: Turn) -> None:
         self.tools: Mapping[str, Tool] = {}
-        """Those that the model was last given."""
+        """The tools last sent to the model."""
         self._turn = turn
 
     async def announce(self, call_id: str, name: str) -> None:
-        """Tell the client that a call is coming whose arguments are not whole yet, or cannot be used."""
+        """Announce a call whose arguments are still incomplete or cannot be used."""
         await self._handle(call_id, name).announce()
 
     async def run(self, uses: Sequence[ToolUse]) -> list[ToolResult]:
-        """Run all of them and return their results, in order."""
+        """Run all calls and return their results in order."""
         results: dict[str, ToolResult] = {}
         reading: list[tuple[ToolUse, ToolCallHandle, PreparedCall]] = []
         for use in uses:
@@ -47,7 +47,7 @@ class ToolCallRunner:
         return [results[use.id] for use in uses]
 
     def _handle(self, call_id: str, name: str) -> ToolCallHandle:
-        """Return the call that was announced under an id, or a new one."""
+        """Return the call announced under this id, or a new one."""
         known = self._turn.calls.find(call_id)
         if known is not None:
             return known
@@ -58,7 +58,7 @@ class ToolCallRunner:
     async def _prepare(self, use: ToolUse, call: ToolCallHandle) -> PreparedCall | ToolOutcome:
         try:
             prepared = await self._find(use).prepare(use.arguments)
-        except ToolFailure as failure:
+        except ToolError as failure:
             return await call.end(ToolOutcome(str(failure), failed=True), raw_input=use.arguments)
         await call.propose(prepared, raw_input=use.arguments)
         return prepared
@@ -66,9 +66,9 @@ class ToolCallRunner:
     def _find(self, use: ToolUse) -> Tool:
         tool = self.tools.get(use.name)
         if tool is None:
-            raise ToolFailure(f"there is no tool named {use.name} here; {_known(use.name, list(self.tools))}")
+            raise ToolError(f"no tool here is named {use.name}; {_known(use.name, list(self.tools))}")
         if use.problem is not None:
-            raise ToolFailure(use.problem)
+            raise ToolError(use.problem)
         return tool
 
     async def _run_together(
@@ -78,7 +78,7 @@ class ToolCallRunner:
             async with asyncio.TaskGroup() as tasks:
                 running = {use.id: (use, tasks.create_task(call.execute(prepared))) for use, call, prepared in calls}
         except BaseExceptionGroup as failures:
-            # The turn gets the error of the first, as it would without the group.
+            # Raise the first error, as without the group.
             raise failures.exceptions[0] from None
         return {call_id: _result(use, task.result()) for call_id, (use, task) in running.items()}
 
@@ -88,7 +88,7 @@ def _result(use: ToolUse, outcome: ToolOutcome) -> ToolResult:
 
 
 def _known(name: str, tools: Sequence[str]) -> str:
-    """Say which tools there are; of very many, those with a name like the one that was asked for."""
+    """List the tools. If there are very many, list those with similar names."""
     if len(tools) <= MAX_NAMED:
         return f"the tools are: {', '.join(tools) or 'none'}"
     near = near_matches(name, tools, count=MAX_NAMED, cutoff=0.4)

@@ -1,11 +1,11 @@
-"""Asking whether a project's own agent file may count, at the first prompt, and remembering the answer."""
+"""Asks at the first prompt whether to use a project's own agent file, and stores the answer."""
 
 import asyncio
 from pathlib import Path
 
-from dragoman.agent.prepared_call import ProposedCall, ToolOutcome, words
-from dragoman.agent.turn import Turn
-from dragoman.assistant.profile import TrustFailed, describe_unused_keys
+from dragoman.agent.turns.prepared_call import ProposedCall, ToolOutcome, code
+from dragoman.agent.turns.turn import Turn
+from dragoman.assistant.profile import TrustStoreError, describe_unused_keys
 from dragoman.assistant.session import AssistantSession
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import USE_AGENT_FILE
@@ -20,10 +20,10 @@ OPTIONS = [
 
 
 async def ask_for_trust(turn: Turn) -> None:
-    """Ask about the agent file that waits, if one does, and let it count when the person agrees.
+    """Ask about a pending agent file, and apply it if the user agrees.
 
-    A question that was cancelled is asked again with the next prompt. Raises UnknownModel, ModelFailure and
-    MissingVariable of a file that was agreed to, and LogFailed.
+    A cancelled question is asked again with the next prompt. Raises UnknownModelError, ModelError or
+    MissingVariableError for an approved file, or LogError.
     """
     own: AssistantSession = turn.session.extra
     found = own.pending
@@ -34,7 +34,7 @@ async def ask_for_trust(turn: Turn) -> None:
     proposal = ProposedCall(
         f"Use {path}",
         "other",
-        content=[words(f"{path} wants to be this session's agent file:\n{changes}")],
+        content=[code(f"{path} wants to be the agent file of this session:\n{changes}")],  # Markdown could hide a word
         locations=[v1.ToolCallLocation(path=str(found.path))],
     )
     call = turn.tool(proposal.title, name=USE_AGENT_FILE)
@@ -48,14 +48,14 @@ async def ask_for_trust(turn: Turn) -> None:
         await call.end(ToolOutcome("", raw_output={"optionId": answer}, failed=not allowed))
     if allowed:
         await own.use_profile(found)
-        if left := describe_unused_keys(found.understood):
-            turn.session.notice_later(f"{found.path} counts. {left}")
+        if unused := describe_unused_keys(found.understood):
+            turn.session.notice_later(f"{path} is used. {unused}")
     else:
-        turn.session.notice_later(f"{found.path} is not used in this session.")
+        turn.session.notice_later(f"{path} is not used in this session.")
 
 
 async def _remember(own: AssistantSession, path: Path, digest: str, *, allowed: bool) -> None:
     try:
         await asyncio.to_thread(own.setup.trust.remember, path, digest, allowed=allowed)
-    except TrustFailed as failure:
+    except TrustStoreError as failure:
         own.session.notice_later(str(failure))

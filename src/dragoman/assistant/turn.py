@@ -1,20 +1,21 @@
-"""The turn loop of our agent: the model is asked, its tools are called, until it is done."""
+"""The turn loop of our agent. It asks the model and runs its tool calls until the model is done."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from dragoman.agent.turn import Turn
+from dragoman.agent.turns.turn import Turn
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.attachments import resolve
 from dragoman.assistant.compaction import FULL, compact
 from dragoman.assistant.instructions import instructions_for
 from dragoman.assistant.model_reply import ModelReply
 from dragoman.assistant.models.message import AssistantMessage, ToolMessage, UserMessage
-from dragoman.assistant.models.model import ModelRequest, ReplyText, TokenUsage
+from dragoman.assistant.models.model import ReplyRequest, ReplyText
 from dragoman.assistant.options import THOUGHT_LEVEL, THOUGHTS
 from dragoman.assistant.resource_mentions import find_resource_mentions, read_mentions
 from dragoman.assistant.session import AssistantSession
 from dragoman.assistant.tool_calls import ToolCallRunner
-from dragoman.errors import ContextOverflow
+from dragoman.errors import ContextOverflowError
 from dragoman.protocol import v1
 
 
@@ -29,17 +30,17 @@ class ModelTurn:
         self._output_tokens = 0
 
     async def run(self) -> v1.StopReason:
-        """Run to the end; raises ModelFailure and LogFailed."""
-        await self._take_prompt()
-        await self._gather()
+        """Run the turn. Raises ModelError or LogError."""
+        await self._remember_prompt()
+        await self._prepare_context()
         return await self._converse()
 
-    async def _take_prompt(self) -> None:
-        """Let the model remember the prompt, with the files that it links to; a server's may have several messages."""
+    async def _remember_prompt(self) -> None:
+        """Add the prompt with its attached files to the memory. An MCP server's prompt may have several messages."""
         turn, memory = self._turn, self._own.memory
         if turn.mcp_prompt is None:
-            blocks = [*turn.prompt, *await self._mentioned(), *self._changed()]
-            self._prompt = await resolve(blocks, turn.session.workspace, self._own.model.takes)
+            blocks = [*turn.prompt, *await self._mentioned_resources(), *self._changed_resources()]
+            self._prompt = await resolve(blocks, turn.session.workspace, self._own.model.content_types)
             memory.remember(UserMessage(self._prompt))
             return
         for message in turn.mcp_prompt:
@@ -49,8 +50,8 @@ class ModelTurn:
             elif isinstance(message.content, v1.TextContent):
                 memory.remember(AssistantMessage(message.content.text))
 
-    async def _mentioned(self) -> Sequence[v1.ContentBlock]:
-        """Return the resources of servers that the prompt mentions, and tell of those that could not be read."""
+    async def _mentioned_resources(self) -> Sequence[v1.ContentBlock]:
+        """Return the MCP resources that the prompt mentions. Show a notice for each that could not be read."""
         session = self._turn.session
         mentions = find_resource_mentions(self._turn.prompt)
         if not mentions:
@@ -61,14 +62,14 @@ class ModelTurn:
             session.notice(problem, "warning")
         return found.blocks
 
-    def _changed(self) -> list[v1.ContentBlock]:
-        """Tell the model which resources it should not rely on any more."""
-        changed = self._turn.session.mcp.resources.take_changed()
+    def _changed_resources(self) -> list[v1.ContentBlock]:
+        """Return a note for the model about resources that may have changed."""
+        changed = self._turn.session.mcp.resources.pop_changed()
         lines = [f"[The resource {uri} of {server} may have changed since it was read.]" for server, uri in changed]
         return [v1.TextContent(text="\n".join(lines))] if lines else []
 
-    async def _gather(self) -> None:
-        """Get the tools, rules and references ready, which go to the model beside the conversation."""
+    async def _prepare_context(self) -> None:
+        """Prepare the tools, rules and references for the model."""
         await self._turn.mcp_tools()
         await self._own.context.begin_turn(self._turn.prompt)
         self._own.show_notices()
@@ -92,14 +93,14 @@ class ModelTurn:
     async def _instructions(self) -> str:
         own = self._own
         parts = [own.profile.instructions, own.context.instructions()]
-        words = "\n\n".join(part for part in parts if part.strip())
-        return await instructions_for(own.session.workspace, words, own.session.instructions)
+        text = "\n\n".join(part for part in parts if part.strip())
+        return await instructions_for(own.session.workspace, text, own.session.instructions)
 
     async def _request(self, instructions: str) -> ModelReply:
-        """Ask the model once, and once more with less to read when it was too much."""
+        """Send one request to the model. If the context overflows, compact it and try once more."""
         try:
             return await self._stream(instructions)
-        except ContextOverflow:
+        except ContextOverflowError:
             self._turn.calls.end("the conversation was too long")
             await compact(self._turn, self._prompt)
             return await self._stream(instructions)
@@ -109,29 +110,29 @@ class ModelTurn:
         options = own.session.settings.values
         await own.session.mcp.catch_up(own.session.notice)
         self._calls.tools = await own.context.tools()
-        said = own.server_words(self._calls.tools.values())
-        request = ModelRequest(
+        server_instructions = own.server_instructions(self._calls.tools.values())
+        request = ReplyRequest(
             messages=own.memory.messages,
             tools=[tool.definition for tool in self._calls.tools.values()],
-            instructions=f"{instructions}\n\n{said}" if said else instructions,
+            instructions=f"{instructions}\n\n{server_instructions}" if server_instructions else instructions,
             max_output_tokens=own.profile.limits.output_tokens,
             thought_level=options.get(THOUGHT_LEVEL),
         )
-        put = own.session.updates.put  # a cancelled turn does not come here: nothing is left to check
+        put = own.session.updates.put  # a cancelled turn does not get here, so nothing is left to check
         with own.trace_request(turn) as traced:
             reply = ModelReply(turn, self._calls, traced, thoughts=own.session.settings.option(THOUGHTS))
             try:
                 async with aclosing(own.conversation.reply(request)) as parts:
                     async for part in parts:
-                        # Nearly all parts are text: a match and two coroutines would take half of the time of each.
+                        # Nearly all parts are text. A match and two coroutines would double the time of each.
                         if not isinstance(part, ReplyText):
-                            await reply.take(part)
+                            await reply.add(part)
                         elif put(reply.say(part.text)):
                             await turn.flow()
             finally:
                 if reply.has_begun:
                     own.memory.remember(reply.message())
-            reply.note_end()
+            reply.record_end()
             await self._count(reply.usage)
         return reply
 

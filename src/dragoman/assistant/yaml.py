@@ -1,15 +1,15 @@
-"""YAML that a person wrote: as nodes, which know their lines, and read into typed values, so that each problem has one.
+"""Hand-written YAML, parsed into nodes that know their lines, and into typed values whose problems have a line.
 
-Nodes are made safely from the text of a stranger. Nesting is counted before: PyYAML makes nodes by recursion in C, and
-a few thousand brackets would end the process.
+Nodes are created safely from untrusted text. The nesting is checked first, because PyYAML recurses in C, and a few
+thousand brackets would crash the process.
 
-`read_yaml(text, SomeStruct)` reads a text as the struct's annotations say and tells all that is wrong with it at
-once: unknown keys with the key that was probably meant, keys given twice, wrong types, numbers out of range. What a
-struct itself has against its values together, its `__post_init__` raises as `KeyConflict`. A type that is no struct and
-no plain value is made by calling it with the text; a `ValueError` is its refusal. `Meta(extra={"expected": …})` puts
-better words to what is expected. Unknown keys are wrong where the struct forbids them, and collected where it does not.
+`read_yaml(text, SomeStruct)` reads a text as the struct's annotations say. It reports all problems together: unknown
+keys with the closest known key, duplicate keys, wrong types and numbers out of range. If the values of a struct do not
+fit together, its `__post_init__` raises `KeyConflictError`. A type that is neither a struct nor a plain value is called
+with the text, and its `ValueError` is the problem. `Meta(extra={"expected": …})` replaces the description of the
+expected value. Unknown keys are errors if the struct forbids them, and are collected otherwise.
 
-The text may hold secrets: no problem quotes it, except numbers and the choice that was none.
+The text may contain secrets. So no problem quotes it, except for numbers and an invalid choice.
 """
 
 import re
@@ -25,7 +25,7 @@ from dragoman.text import one_line
 from dragoman.text.match import closest
 
 MAX_NAME_LENGTH = 80
-"""A name is shown so that it can be found; a longer one was not meant to be one."""
+"""Names are shown so that they can be found. A longer text is not a name."""
 
 
 def kind(node: Any) -> str:
@@ -36,10 +36,11 @@ def kind(node: Any) -> str:
 
 
 def expectation(info: inspect.Type) -> str:
-    """Return the words for a type, such as `a whole number of at least 1`."""
+    """Return the description of a type, such as `a whole number of at least 1`."""
     if isinstance(info, inspect.Metadata):
         extra = cast("dict[str, str]", info.extra or {})
         return extra.get("expected") or expectation(info.type)
+    # The words appear in error messages, so they describe a type as the user of a YAML file sees it.
     match info:
         case inspect.UnionType(types=types):
             return " or ".join(expectation(each) for each in types)
@@ -54,17 +55,17 @@ def expectation(info: inspect.Type) -> str:
 
 
 def join(name: str, key: str) -> str:
-    """Return the dotted name of a key inside another."""
+    """Return the dotted name of a nested key."""
     return f"{name}.{key}" if name else key
 
 
-def listed(words: Iterable[str]) -> str:
-    """Return words as a list in a sentence."""
-    return ", ".join(words)
+def listed(names: Iterable[str]) -> str:
+    """Return words as a list for a sentence."""
+    return ", ".join(names)
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, safe to show and cut to the length of a name."""
+    """Return a text on one line, safe to show and cut to the length of a name."""
     return one_line(text, MAX_NAME_LENGTH)
 
 
@@ -93,32 +94,32 @@ def _range(info: inspect.IntType | inspect.FloatType) -> str:
 
 
 MAX_NESTING = 64
-"""Deeper than any file that a person writes, and far from the end of a C stack."""
+"""Deeper than any hand-written file, and far from the limit of a C stack."""
 
-_NOT_WHAT_THE_TAG_SAYS = (ValueError, KeyError, AttributeError, TypeError)
-"""The errors of PyYAML's constructors for `!!int x`, `!!bool x`, `!!timestamp x` and their like."""
+_TAG_ERRORS = (ValueError, KeyError, AttributeError, TypeError)
+"""The errors of PyYAML's constructors for `!!int x`, `!!bool x`, `!!timestamp x` and similar."""
 
-_ODD = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""Characters that YAML allows in no text."""
+_FORBIDDEN = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""Characters that YAML allows nowhere."""
 
 
 class YamlProblem(msgspec.Struct, frozen=True, order=True):
-    """One thing that is wrong, and where."""
+    """A problem and its line."""
 
     line: int
     text: str
 
 
 class YamlError(DragomanError):
-    """A YAML text is wrong: all its problems."""
+    """A YAML text is invalid. Lists all problems."""
 
     def __init__(self, problems: Iterable[YamlProblem]) -> None:
         self.problems = sorted(problems)
         super().__init__("\n".join(f"line {problem.line}: {problem.text}" for problem in self.problems))
 
 
-class KeyConflict(ValueError):
-    """Raised by the `__post_init__` of a struct that is read from YAML: this key does not go with the others."""
+class KeyConflictError(ValueError):
+    """A key does not fit the others. Raised by the `__post_init__` of a struct that is read from YAML."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -126,17 +127,18 @@ class KeyConflict(ValueError):
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the root node of a text with at most one document: null for an empty one; raises YamlError."""
+    """Return the root node of a text with at most one document, or a null node for an empty text. Raises YamlError."""
     import yaml
 
     try:
         _check_nesting(text)
         root = _loader()(text).get_single_node()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise YamlError([YamlProblem(mark.line + 1 if mark else 1, f"not YAML: {_unquoted(error.problem)}")]) from None
+        raise YamlError([_explain_syntax(error, text)]) from None
     except yaml.YAMLError:
-        raise YamlError([YamlProblem(_odd_line(text), "not YAML: a character that no text may hold")]) from None
+        raise YamlError(
+            [YamlProblem(_forbidden_line(text), "not YAML: it contains a character that is not allowed")]
+        ) from None
     if root is not None:
         return root
     start = yaml.Mark("", 0, 0, 0, None, 0)
@@ -144,27 +146,27 @@ def parse_yaml(text: str) -> Any:
 
 
 def plain_value(node: Any) -> Any:
-    """Return the plain value of a node, and of those in it; raises YamlError."""
+    """Return the plain value of a node and its children. Raises YamlError."""
     import yaml
 
     loader = _loader()("")
     try:
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
-        raise YamlError([YamlProblem(line_of(node), f"not YAML: {_unquoted(error.problem)}")]) from None
-    except _NOT_WHAT_THE_TAG_SAYS:
-        raise YamlError([YamlProblem(line_of(node), "the value is not what its tag or form says")]) from None
+        raise YamlError([YamlProblem(line_of(node), f"not YAML: {_sentence(error)}")]) from None
+    except _TAG_ERRORS:
+        raise YamlError([YamlProblem(line_of(node), "the value does not match its tag or form")]) from None
     finally:
         loader.dispose()
 
 
 def line_of(node: Any) -> int:
-    """Return the line that a node begins on, from 1."""
+    """Return the line of a node, counted from 1."""
     return node.start_mark.line + 1
 
 
 def is_scalar(node: Any, *tags: str) -> bool:
-    """Say whether a node is a scalar of one of these tags, such as `int`."""
+    """Return whether a node is a scalar with one of these tags, such as `int`."""
     return node.id == "scalar" and node.tag in [f"tag:yaml.org,2002:{tag}" for tag in tags]
 
 
@@ -187,21 +189,61 @@ def _check_nesting(text: str) -> None:
             depth -= 1
 
 
-def _odd_line(text: str) -> int:
-    odd = re.search(_ODD, text)
-    return text.count("\n", 0, odd.start()) + 1 if odd else 1
+def _forbidden_line(text: str) -> int:
+    found = re.search(_FORBIDDEN, text)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
-def _unquoted(problem: Any) -> str:
-    """Drop the part of the text that PyYAML quotes."""
-    return re.sub(r" ?(['\"]).*\1", "", str(problem), flags=re.DOTALL)
+_NOT_CLOSED = (
+    (r"flow sequence", "the list that begins with [ on this line has no comma between its items, or no closing ]"),
+    (r"flow mapping", "the mapping that begins with { on this line has no comma between its keys, or no closing }"),
+    (r"quoted scalar.*end of stream", "the quoted text that begins on this line has no closing quote"),
+)
+"""Messages for mistakes that begin on one line but are noticed on a later one. They name the first line."""
+_TAB = "this line is indented with a tab; use spaces"
+_SENTENCES = (
+    (r"mapping values", 'a ":" is not expected here; check the indentation, or put the value in quotes'),
+    (r"tab character", _TAB),
+    (r"cannot start any token", "a value cannot begin with this character; put it in quotes"),
+    (r"undefined alias", "this alias has no anchor; put a value that begins with * in quotes"),
+    (r"escape", "an escape that begins with a backslash is unknown; use single quotes or double the backslash"),
+    (r"another document", "a second document begins here, but a file may have only one"),
+    (r"flow node", "a value or a closing bracket is expected here"),
+    (r"node content", "a value is expected here; put a value that begins with a special character in quotes"),
+    (r"block sequence entries", "a list cannot begin here; write each item on a line of its own"),
+    (
+        r"block (?:mapping|collection)|document start",
+        "this line does not continue the lines before it; check its indentation",
+    ),
+    (r"constructor for the tag", "its tag is not supported; remove the word that begins with !"),
+)
+
+
+def _explain_syntax(error: Any, text: str) -> YamlProblem:
+    """Return the line and a full sentence for an error of PyYAML, whose own message quotes the text."""
+    sentence = next((words for sign, words in _NOT_CLOSED if re.search(sign, _message_of(error))), None)
+    mark = (sentence and error.context_mark) or error.problem_mark or error.context_mark
+    lines = text.splitlines() or [""]
+    line = min(mark.line, len(lines) - 1) if mark else 0
+    if sentence is None and mark and lines[line][mark.column : mark.column + 1] == "\t":
+        sentence = _TAB
+    return YamlProblem(line + 1, f"not YAML: {sentence or _sentence(error)}")
+
+
+def _sentence(error: Any) -> str:
+    text = _message_of(error)
+    return next((sentence for sign, sentence in _SENTENCES if re.search(sign, text)), "the syntax is not valid here")
+
+
+def _message_of(error: Any) -> str:
+    return f"{error.context or ''} {error.problem or ''}"
 
 
 T = TypeVar("T")
 
 
 class ParsedYaml(msgspec.Struct, Generic[T], frozen=True):
-    """A parsed value, the line of every value by its dotted name, and the unknown keys."""
+    """A parsed value, the line of each value by its dotted name, and the unknown keys."""
 
     value: T
     lines: dict[str, int]
@@ -209,12 +251,12 @@ class ParsedYaml(msgspec.Struct, Generic[T], frozen=True):
 
 
 def read_yaml(text: str, value_type: type[T]) -> ParsedYaml[T]:
-    """Read a text as a value of this type; raises YamlError."""
+    """Read a text as a value of this type. Raises YamlError."""
     return read_node(parse_yaml(text), value_type)
 
 
 def read_node(root: Any, value_type: type[T]) -> ParsedYaml[T]:
-    """Read a node as a value of this type; raises YamlError."""
+    """Read a node as a value of this type. Raises YamlError."""
     reader = _Reader()
     value = reader.value(root, inspect.type_info(value_type), "")
     if reader.problems:
@@ -223,7 +265,7 @@ def read_node(root: Any, value_type: type[T]) -> ParsedYaml[T]:
 
 
 class _Reader:
-    """One pass over a text; problems are collected, and a value with a problem in it is never used."""
+    """Reads one text and collects its problems. A value with a problem is never used."""
 
     def __init__(self) -> None:
         self.problems: list[YamlProblem] = []
@@ -231,10 +273,11 @@ class _Reader:
         self.unknown: list[str] = []
 
     def value(self, node: Any, info: inspect.Type, name: str) -> Any:
+        # A union has several members. The kind of the node selects the one to read it as.
         self.lines[name] = line_of(node)
         fitting = [each for each in _members(info) if _may_hold(each, node)]
         if not fitting:
-            return self._complain(node, name, f"expected {expectation(info)}, got {kind(node)}{_quotes(info, node)}")
+            return self._add_problem(node, name, f"expected {expectation(info)}, got {kind(node)}{_quotes(info, node)}")
         match fitting[0]:
             case inspect.StructType() as struct:
                 return self._struct(node, struct, name)
@@ -247,35 +290,37 @@ class _Reader:
                 return self._scalar(node, fitting, name, expectation(info))
 
     def _struct(self, node: Any, info: inspect.StructType, name: str) -> Any:
+        # Read all values before building the struct, so that every problem is reported. The struct itself is built only
+        # without problems, because its `__post_init__` compares the values.
         before = len(self.problems)
-        given = self._keys(node, name)
+        nodes = self._keys(node, name)
         fields = {field.encode_name: field for field in info.fields}
         values: dict[str, Any] = {}
-        for key, (key_node, value_node) in given.items():
+        for key, (key_node, value_node) in nodes.items():
             if key in fields:
                 values[fields[key].name] = self.value(value_node, fields[key].type, join(name, key))
             elif info.forbid_unknown_fields:
-                self._complain(key_node, join(name, key), f"unknown key; {_suggest(key, list(fields))}")
+                self._add_problem(key_node, join(name, key), f"unknown key; {_suggest(key, list(fields))}")
             else:
                 self.unknown.append(join(name, key))
         for key, field in fields.items():
-            if field.required and key not in given:
-                self._complain(node, join(name, key), "is missing")
+            if field.required and key not in nodes:
+                self._add_problem(node, join(name, key), "is missing")
         if len(self.problems) > before:
             return None
         try:
             return info.cls(**values)
-        except KeyConflict as misfit:
-            at, _ = given.get(misfit.key, (node, node))
-            return self._complain(at, join(name, misfit.key), str(misfit))
+        except KeyConflictError as misfit:
+            at, _ = nodes.get(misfit.key, (node, node))
+            return self._add_problem(at, join(name, misfit.key), str(misfit))
 
     def _keys(self, node: Any, name: str) -> Mapping[str, tuple[Any, Any]]:
         keys: dict[str, tuple[Any, Any]] = {}
         for key, value in () if node.id == "scalar" else node.value:
             if key.id != "scalar":
-                self._complain(key, name, f"expected a name as key, got {kind(key)}")
+                self._add_problem(key, name, f"expected a name as key, got {kind(key)}")
             elif key.value in keys:
-                self._complain(key, join(name, key.value), "is given twice")
+                self._add_problem(key, join(name, key.value), "is given twice")
             else:
                 keys[key.value] = (key, value)
         return keys
@@ -289,12 +334,12 @@ class _Reader:
                 if _holds(info, value):
                     return float(value) if isinstance(info, inspect.FloatType) else value
         except YamlError as misread:
-            return self._complain(node, name, misread.problems[0].text)
+            return self._add_problem(node, name, misread.problems[0].text)
         except ValueError as refusal:
-            return self._complain(node, name, str(refusal))
-        return self._complain(node, name, f"expected {expected}{_given(fitting[0], value)}")
+            return self._add_problem(node, name, str(refusal))
+        return self._add_problem(node, name, f"expected {expected}{_got(fitting[0], value)}")
 
-    def _complain(self, node: Any, name: str, text: str) -> None:
+    def _add_problem(self, node: Any, name: str, text: str) -> None:
         self.problems.append(YamlProblem(line_of(node), f"{printable(name)}: {text}" if name else text))
 
 
@@ -314,9 +359,9 @@ def _members(info: inspect.Type) -> list[inspect.Type]:
 
 
 def _may_hold(info: inspect.Type, node: Any) -> bool:
-    """Whether a node is of the right kind, without a look at its content."""
+    """Return whether a node has the right kind, regardless of its content."""
     match info:
-        # A key whose own keys are all commented out has no value: that says nothing, and is no mistake.
+        # A key whose nested keys are all commented out has no value. This is not a mistake.
         case inspect.StructType(fields=fields):
             return node.id == "mapping" or (is_scalar(node, "null") and not any(field.required for field in fields))
         case inspect.DictType():
@@ -350,7 +395,7 @@ def _quotes(info: inspect.Type, node: Any) -> str:
     return "; put it in quotes" if wants_text and node.id == "scalar" and not is_scalar(node, "null") else ""
 
 
-def _given(info: inspect.Type, value: Any) -> str:
+def _got(info: inspect.Type, value: Any) -> str:
     match info:
         case inspect.LiteralType(values=values):
             close = closest(value, [str(each) for each in values])

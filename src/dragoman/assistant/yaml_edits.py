@@ -1,12 +1,12 @@
-"""Entries added to a mapping in a YAML text, and removed from it, with every other byte left where it is.
+"""Adds and removes entries of a mapping in a YAML text without changing any other byte.
 
-The text is read as nodes, which know where they stand, and is cut and filled at those places. YAML can be written in
-more ways than can be foreseen, so each function yields several texts, the best first: the caller takes the first that
-parses to the wanted value. `remove` takes out exactly what `add` put in, to the byte. For that, a key that was made
-for its first entry is told from one that was there before: a comment stands between the two, or in flow style a
-blank, which nothing else puts there. Only an explicit null, which an entry has to replace, does not come back.
+The text is parsed into nodes, which know their positions, and edited at these positions. YAML has more forms than can
+be foreseen, so each function yields several texts, the best first. The caller uses the first that parses to the
+intended value. `remove` removes exactly the bytes that `add` inserted. To know whether `add` created the key, `add`
+marks it with a comment, or in flow style with a blank that nothing else puts there. Only an explicit null, which an
+entry must replace, is not restored.
 
-New entries are rendered as a person would write them: in block style, or on one line, where they are JSON as well.
+New entries are written as a user would write them: in block style, or on one line that is also valid JSON.
 """
 
 import json
@@ -20,11 +20,11 @@ from dragoman.assistant.yaml import is_scalar, parse_yaml, plain_value
 
 _WORD = re.compile(r"-{0,2}[A-Za-z_./][A-Za-z0-9_./@+-]*")
 _ADDRESS = re.compile(r"(?:env|https?)://[A-Za-z0-9_./-]+")
-_ODD = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_ESCAPED = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_block(key: str, value: Any, indent: int, step: int) -> Iterator[str]:
-    """Yield the lines of a key and its value; lists and plain values stand on the line of their key."""
+    """Yield the lines of a key and its value. Lists and plain values are on the line of their key."""
     blanks = " " * indent
     if not isinstance(value, Mapping) or not value:
         yield f"{blanks}{_scalar(key)}: {_inline(value)}"
@@ -47,8 +47,8 @@ def render_flow(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text in double quotes, in which JSON and YAML agree."""
-    return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", json.dumps(text, ensure_ascii=False))
+    """Return a text in double quotes that JSON and YAML read alike."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _inline(value: Any) -> str:
@@ -64,7 +64,7 @@ def _inline_item(value: Any) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Leave out the quotes where no reader of YAML could take the text for something else."""
+    """Return the text without quotes if YAML cannot read it as anything else."""
     return text if _WORD.fullmatch(text) and plain_value(parse_yaml(text)) == text else quote(text)
 
 
@@ -76,7 +76,7 @@ _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 class MappingEntry(msgspec.Struct, frozen=True):
-    """A name in the mapping behind a key of the file, and its value."""
+    """A name in the mapping under a key of the file, and its value."""
 
     key: str
     name: str
@@ -84,7 +84,7 @@ class MappingEntry(msgspec.Struct, frozen=True):
 
 
 def add(text: str, entry: MappingEntry) -> Iterator[str]:
-    """Yield texts with the entry in them; raises YamlError."""
+    """Yield texts that include the entry. Raises YamlError."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
     if pair is None:
@@ -94,17 +94,17 @@ def add(text: str, entry: MappingEntry) -> Iterator[str]:
     elif pair[1].id == "mapping":
         yield from _into_flow(text, pair[1], _flow(entry))
     else:
-        yield from _add_to_nothing(text, pair, root, entry)
+        yield from _add_to_null(text, pair, root, entry)
 
 
 def remove(text: str, entry: MappingEntry) -> Iterator[str]:
-    """Yield texts without the entry; raises YamlError."""
+    """Yield texts without the entry. Raises YamlError."""
     root = parse_yaml(text)
     pair = _find(root, entry.key)
     if pair is None or pair[1].id != "mapping":
         return
     key, mapping = pair
-    if len(mapping.value) == 1 and _is_made_by_us(text, key, mapping):
+    if len(mapping.value) == 1 and _is_added_by_us(text, key, mapping):
         yield from _remove_key(text, root, key)
     yield from _remove_pair(text, mapping, next(each for each, _ in mapping.value if each.value == entry.name))
 
@@ -138,15 +138,15 @@ def _add_to_block(text: str, mapping: Any, root: Any, entry: MappingEntry) -> It
     yield _insert(text, _line_start(first[0]), lines)
 
 
-def _add_to_nothing(text: str, pair: tuple[Any, Any], root: Any, entry: MappingEntry) -> Iterator[str]:
-    key, nothing = pair
-    if not is_scalar(nothing, "null"):
+def _add_to_null(text: str, pair: tuple[Any, Any], root: Any, entry: MappingEntry) -> Iterator[str]:
+    key, null = pair
+    if not is_scalar(null, "null"):
         return
-    start, end = nothing.start_mark.index, nothing.end_mark.index
+    start, end = null.start_mark.index, null.end_mark.index
     if root.flow_style:
         yield f"{text[:start].rstrip()} {{{_flow(entry)}}}{text[end:]}"
         return
-    without = text[:start].rstrip(" ") + text[end:] if nothing.value else text
+    without = text[:start].rstrip(" ") + text[end:] if null.value else text
     step = _step(root)
     yield _insert(without, _line_end(without, key.end_mark.index), list(_block(entry, _column(root) + step, step)))
 
@@ -164,7 +164,7 @@ def _into_flow(text: str, mapping: Any, shown: str) -> Iterator[str]:
 
 
 def _remove_key(text: str, root: Any, key: Any) -> Iterator[str]:
-    """Take a key out that was made for its first entry, with the empty line that was made before it."""
+    """Yield texts without a key that `add` created, and without the empty line before it."""
     start = _line_start(key)
     pair = next(pair for pair in root.value if pair[0] is key)
     blank = None if root.flow_style or _after(text, pair) < len(text) else _blank_line_before(text, start)
@@ -194,7 +194,7 @@ def _remove_from_flow(text: str, pairs: Any, index: int) -> Iterator[str]:
     yield text[:start] + text[end:]
 
 
-def _is_made_by_us(text: str, key: Any, mapping: Any) -> bool:
+def _is_added_by_us(text: str, key: Any, mapping: Any) -> bool:
     first = mapping.value[0][0]
     if mapping.flow_style:
         return text[: first.start_mark.index].endswith("{ ")
@@ -215,7 +215,7 @@ def _column(node: Any) -> int:
 
 
 def _step(root: Any) -> int:
-    """Return how far the file indents, by the first of its mappings that does."""
+    """Return the indentation of the file, taken from its first indented mapping."""
     pairs = root.value if root.id == "mapping" else ()
     steps = (_column(value) - key.start_mark.column for key, value in pairs if _is_block(value))
     return next((step for step in steps if step > 0), DEFAULT_STEP)
@@ -226,7 +226,10 @@ def _is_block(node: Any) -> bool:
 
 
 def _end(pair: tuple[Any, Any]) -> int:
-    """Return where the last letter of an entry stands; the mark of a block is behind the comments that follow it."""
+    """Return the position after the last character of an entry.
+
+    The end mark of a block cannot be used, because it is after the trailing comments.
+    """
     key, value = pair
     if value.id == "scalar" or value.flow_style or not value.value:
         return max(value.end_mark.index, key.end_mark.index)
@@ -235,13 +238,13 @@ def _end(pair: tuple[Any, Any]) -> int:
 
 
 def _after(text: str, pair: tuple[Any, Any]) -> int:
-    """Return where the line behind an entry begins; the text of a block scalar ends there already."""
+    """Return the start of the line after an entry. The text of a block scalar already ends there."""
     end = _end(pair)
     return end if _break_before(text, end) else _line_end(text, end)
 
 
 def _skip_comments(text: str, at: int, column: int) -> int:
-    """Go on behind comments that are indented further than the entries: they belong to the last one."""
+    """Return the position after comments that are indented further than the entries. They belong to the last entry."""
     while found := re.compile(rf" {{{column + 1},}}#.*").match(text, at):
         at = _line_end(text, found.start())
     return at
@@ -261,13 +264,13 @@ def _break_before(text: str, at: int) -> str:
 
 
 def _blank_line_before(text: str, at: int) -> int | None:
-    """Return where the empty line before this one begins, if there is one."""
+    """Return the start of the empty line before this one, or None."""
     start = at - len(_break_before(text, at))
     return start if start < at and (start == 0 or _break_before(text, start)) else None
 
 
 def _newline(text: str, at: int) -> str:
-    """Return the kind of line break that is used around here."""
+    """Return the line break that the text uses near this position."""
     breaks = _USUAL_BREAK.findall(text, 0, at) or _USUAL_BREAK.findall(text)
     return breaks[-1] if breaks else "\n"
 
@@ -281,7 +284,7 @@ def _insert(text: str, at: int, lines: list[str]) -> str:
 
 
 def _cut(text: str, start: int, end: int) -> str:
-    """Take lines out; those at the end of a text without a last line break leave none behind."""
+    """Remove lines. At the end of a text without a final line break, remove the break before them as well."""
     if end == len(text) and not _break_before(text, end):
         start -= len(_break_before(text, start))
     return text[:start] + text[end:]

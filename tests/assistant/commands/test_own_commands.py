@@ -1,4 +1,4 @@
-"""Slash commands, compaction, and the agent file of a project."""
+"""Slash commands, compaction, and a project's agent file."""
 
 import json
 import re
@@ -6,20 +6,21 @@ import re
 import msgspec
 import pytest
 
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.models.message import SummaryMessage, UserMessage
-from dragoman.assistant.models.model import ReplyText, TokenUsage
-from dragoman.errors import ContextOverflow
+from dragoman.assistant.models.model import ReplyText
+from dragoman.errors import ContextOverflowError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_PROMPT, SESSION_REQUEST_PERMISSION
 from tests.assistant.running import running_agent, session_in
 
 
 class Forgetful:
-    """A model with a small context, that says what it was given."""
+    """A model with a small context that repeats what it was sent."""
 
     name = "forgetful"
     context_size = 1000
-    takes = frozenset()
+    content_types = frozenset()
     thought_levels = ("low", "high")
     summarises = True
 
@@ -37,12 +38,12 @@ class Forgetful:
     async def reply(self, request):
         self.requests.append(msgspec.structs.replace(request, messages=list(request.messages)))
         if request.tools and len(request.messages) >= self._overflow_at:
-            raise ContextOverflow("too long")
+            raise ContextOverflowError("too long")
         yield ReplyText("summary" if not request.tools else "reply")
         yield TokenUsage(self._used, 1, 0.5)
 
 
-async def test_the_commands_are_offered_after_the_session_was_announced(tmp_path):
+async def test_commands_are_offered_after_the_session_is_announced(tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         await client.wait_for(lambda c: bool(c.updates))
         [notification] = client.updates
@@ -51,7 +52,7 @@ async def test_the_commands_are_offered_after_the_session_was_announced(tmp_path
         assert names == ["help", "compact", "mode", "model", "usage", "context", "include", "exclude", "mcp"]
 
 
-async def test_help_lists_what_can_be_asked_for_without_asking_the_model(tmp_path):
+async def test_help_lists_commands_without_asking_the_model(tmp_path):
     model = Forgetful()
     async with session_in(tmp_path, model=model) as (client, session_id):
         assert (await client.prompt(session_id, "/help")).stop_reason == "end_turn"
@@ -60,7 +61,7 @@ async def test_help_lists_what_can_be_asked_for_without_asking_the_model(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["/unknown thing", "/etc/passwd is a file", "see /help", "/ help"])
-async def test_what_is_no_command_goes_to_the_model(text, tmp_path):
+async def test_unknown_command_goes_to_the_model(text, tmp_path):
     model = Forgetful()
     async with session_in(tmp_path, model=model) as (client, session_id):
         await client.prompt(session_id, text)
@@ -68,7 +69,7 @@ async def test_what_is_no_command_goes_to_the_model(text, tmp_path):
     assert len(model.requests) == 1
 
 
-async def test_mode_shows_and_changes_the_mode(tmp_path):
+async def test_mode_command_shows_and_changes_the_mode(tmp_path):
     async with session_in(tmp_path) as (client, session_id):
         await client.prompt(session_id, "/mode")
         assert "**ask**" in client.text()
@@ -80,7 +81,7 @@ async def test_mode_shows_and_changes_the_mode(tmp_path):
         assert client.text() == "there is no mode 'fast'; expected one of ask, code, plan"
 
 
-async def test_model_changes_the_model_for_the_session(tmp_path):
+async def test_model_command_changes_the_session_model(tmp_path):
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         await client.prompt(session_id, "/model guide")
         client.updates.clear()
@@ -91,7 +92,7 @@ async def test_model_changes_the_model_for_the_session(tmp_path):
         assert "there is no model 'nonsense'" in client.text()
 
 
-async def test_the_model_can_be_picked_as_an_option(tmp_path):
+async def test_model_can_be_chosen_as_an_option(tmp_path):
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         params = {"sessionId": session_id, "configId": "model", "value": "guide"}
         answer = await client.connection.call_extension("session/set_config_option", params)
@@ -101,7 +102,7 @@ async def test_the_model_can_be_picked_as_an_option(tmp_path):
         assert "thought_level" not in by_id
 
 
-async def test_how_hard_it_thinks_can_be_picked_where_the_model_has_levels(tmp_path):
+async def test_thought_level_is_an_option_if_the_model_has_levels(tmp_path):
     model = Forgetful()
     async with session_in(tmp_path, model=model) as (client, session_id):
         params = {"sessionId": session_id, "configId": "thought_level", "value": "high"}
@@ -110,7 +111,7 @@ async def test_how_hard_it_thinks_can_be_picked_where_the_model_has_levels(tmp_p
     assert model.requests[-1].thought_level == "high"
 
 
-async def test_usage_tells_tokens_and_cost_also_after_a_load(tmp_path):
+async def test_usage_shows_tokens_and_cost_even_after_a_load(tmp_path):
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         await client.prompt(session_id, "one")
         await client.prompt(session_id, "two")
@@ -125,7 +126,7 @@ async def test_usage_tells_tokens_and_cost_also_after_a_load(tmp_path):
         assert client.text().startswith("20 tokens in, 2 out, $1.0000.")
 
 
-async def test_compact_sums_up_and_the_log_keeps_everything(tmp_path):
+async def test_compact_summarizes_and_the_log_keeps_everything(tmp_path):
     model = Forgetful()
     async with session_in(tmp_path, model=model) as (client, session_id):
         await client.prompt(session_id, "first words")
@@ -141,14 +142,14 @@ async def test_compact_sums_up_and_the_log_keeps_everything(tmp_path):
     assert model.requests[-1].messages[0] == SummaryMessage("summary")
 
 
-async def test_a_conversation_that_outgrew_the_model_is_summed_up_visibly_and_goes_on(tmp_path):
+async def test_overflowing_conversation_is_summarized_with_a_notice_and_continues(tmp_path):
     model = Forgetful(overflow_at=5)
     async with session_in(tmp_path, model=model) as (client, session_id):
         for text in ("one", "two", "three"):
             assert (await client.prompt(session_id, text)).stop_reason == "end_turn"
         assert client.text() == "replyreplyreply"
         [notice] = client.notices()
-        assert re.fullmatch(r"The conversation so far, \d+ messages, was summed up to make room\.", notice)
+        assert re.fullmatch(r"The conversation so far, \d+ messages, was summarized to make room\.", notice)
     summary, prompt = model.requests[-1].messages
     assert summary == SummaryMessage("summary", [v1.TextContent(text="three")])
     assert prompt == UserMessage([v1.TextContent(text="three")])
@@ -166,15 +167,15 @@ LINK = v1.ResourceLink(name="a.py", uri="file:///srv/a.py")
     ],
     ids=["file first", "file last", "element"],
 )
-async def test_a_command_is_heard_beside_files_and_in_what_an_editor_puts_around_it(blocks, tmp_path):
+async def test_command_is_found_next_to_files_and_inside_editor_markup(blocks, tmp_path):
     model = Forgetful()
     async with session_in(tmp_path, model=model) as (client, session_id):
         await client.connection.call(SESSION_PROMPT, v1.PromptRequest(session_id=session_id, prompt=blocks))
-        assert "- `/help`: Show what can be asked for" in client.text()
+        assert "- `/help`: List the commands" in client.text()
     assert model.requests == []
 
 
-async def test_the_title_is_what_the_person_wrote(tmp_path):
+async def test_title_is_the_text_the_user_typed(tmp_path):
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         blocks = [LINK, v1.TextContent(text="<task>mend the  parser</task>")]
         await client.connection.call(SESSION_PROMPT, v1.PromptRequest(session_id=session_id, prompt=blocks))
@@ -185,7 +186,7 @@ async def test_the_title_is_what_the_person_wrote(tmp_path):
 # ── the agent file ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_agent_file_of_the_home_counts(tmp_path):
+async def test_agent_file_of_the_home_is_used(tmp_path):
     home = tmp_path / ".home"
     home.mkdir()
     (home / "dragoman.yaml").write_text("instructions: Speak like a pirate.\npermissions: {mode: plan}\n")
@@ -203,7 +204,7 @@ PROJECT_FILE = "permissions: {mode: code}\ninstructions: Be brief.\n"
 
 
 @pytest.mark.parametrize(("decision", "used"), [("allow", True), ("reject", False), ("cancel", False)])
-async def test_a_projects_own_file_is_used_only_when_the_person_agrees(decision, used, tmp_path):
+async def test_project_agent_file_needs_the_users_approval(decision, used, tmp_path):
     (tmp_path / "dragoman.yaml").write_text(PROJECT_FILE)
     model = Forgetful()
     async with session_in(tmp_path, model=model, decide=lambda _: decision) as (client, session_id):
@@ -216,14 +217,14 @@ async def test_a_projects_own_file_is_used_only_when_the_person_agrees(decision,
     assert ("Be brief." in model.requests[-1].instructions) == used
 
 
-async def test_an_agreement_is_remembered_until_the_file_changes(tmp_path):
+async def test_approval_lasts_until_the_file_changes(tmp_path):
     (tmp_path / "dragoman.yaml").write_text(PROJECT_FILE)
 
     async def questions():
         async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
             asked = []
 
-            async def always(params, request):
+            async def always(params):
                 asked.append(params)
                 return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id="allow_always"))
 
@@ -236,12 +237,12 @@ async def test_an_agreement_is_remembered_until_the_file_changes(tmp_path):
     assert await questions() == 1
 
 
-async def test_a_broken_file_of_a_project_is_ignored_with_a_word(tmp_path):
+async def test_invalid_project_file_is_ignored_with_a_notice(tmp_path):
     (tmp_path / "dragoman.yaml").write_text("modle: x\n")
     async with session_in(tmp_path, model=Forgetful()) as (client, session_id):
         await client.prompt(session_id, "hi")
         [notice] = client.notices()
-        assert notice.startswith("The agent file of this project is ignored, because it is wrong\n")
+        assert notice.startswith("The agent file of this project is ignored, because it is not valid\n")
         assert "did you mean model?" in notice
     [log] = (tmp_path / ".home").glob("projects/*/*.jsonl")
     assert not any("modle" in json.dumps(record) for record in map(json.loads, log.read_text().splitlines()))

@@ -1,12 +1,13 @@
-"""What stands behind `/mcp add` and `/server:prompt`."""
+"""The arguments of `/mcp add` and `/server:prompt`."""
 
 import pytest
 
 from dragoman.agent.commands.mcp_command import parse_server
 from dragoman.agent.commands.mcp_prompts import read_arguments
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from dragoman.mcp.info import PromptArgument
+from tests.table import each_row
 
 
 @pytest.mark.parametrize(
@@ -19,20 +20,20 @@ from dragoman.mcp.info import PromptArgument
         ("web --sse http://localhost:1/sse", SseServer("web", "http://localhost:1/sse")),
     ],
 )
-def test_a_server_is_read_from_the_words_of_a_person(words, server):
+def test_server_is_parsed_from_typed_words(words, server):
     assert parse_server(words) == server
 
 
 @pytest.mark.parametrize("words", ["alone", "x A=1", "x 'open"])
-def test_words_that_name_no_server_are_refused_with_what_was_expected(words):
-    with pytest.raises(ServerFailure, match="/mcp add NAME"):
+def test_words_without_a_server_are_refused_with_the_expected_form(words):
+    with pytest.raises(McpServerError, match="/mcp add NAME"):
         parse_server(words)
 
 
 CITY, STATE, NOTE = PromptArgument("city", required=True), PromptArgument("state"), PromptArgument("note")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "words", "given"),
     [
         ([], "", {}),
@@ -45,18 +46,18 @@ CITY, STATE, NOTE = PromptArgument("city", required=True), PromptArgument("state
         ([CITY], "a=b", {"city": "a=b"}),
     ],
 )
-def test_arguments_are_read_by_name_and_by_place(wanted, words, given):
+def test_arguments_are_read_by_name_and_by_position(wanted, words, given):
     assert read_arguments(wanted, words) == given
 
 
 @pytest.mark.parametrize(
     ("wanted", "words", "problem"),
     [
-        ([CITY], "", "city must be given"),
-        ([], "too much", "too much"),
-        ([CITY, STATE], "state=MA", "city must be given"),
+        ([CITY], "", "missing: city"),
+        ([], "too much", "is not an argument"),
+        ([CITY, STATE], "state=MA", "missing: city"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_in_words(wanted, words, problem):
-    with pytest.raises(ServerFailure, match=problem):
+def test_unfitting_arguments_are_refused_with_a_message(wanted, words, problem):
+    with pytest.raises(McpServerError, match=problem):
         read_arguments(wanted, words)

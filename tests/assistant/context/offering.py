@@ -1,15 +1,14 @@
 """A context with tools and an agent file to choose from."""
 
-from dragoman.agent.prepared_call import PreparedCall, ToolOutcome
+from dragoman.agent.turns.prepared_call import PreparedCall, ToolOutcome
 from dragoman.assistant.context import ModelContext, ToolOffer
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.profile import Profile
-from dragoman.assistant.search.embedder import load_embedder
 from dragoman.protocol import v1
 
 
 class Said:
-    """A tool that says its name when it is called."""
+    """A tool that returns its name when it is called."""
 
     kind = "other"
 
@@ -39,27 +38,13 @@ SONG = "please play a song by the Beatles"
 
 
 class Choosing(ModelContext):
-    """A context whose offers and agent file a test can change."""
+    """A context whose offers and agent file the test can change."""
 
-    def __init__(self, home, offers=(), profile=None, **options):
+    def __init__(self, offers=(), profile=None):
         self.there = list(offers)
         self.file = profile or Profile()
-        super().__init__(home, lambda: self.there, lambda: self.file, **options)
+        super().__init__(lambda: self.there, lambda: self.file)
 
     async def turn(self, *texts):
         await self.begin_turn([v1.TextContent(text=text) for text in texts])
         return list(await self.tools())
-
-
-class Counting:
-    """The real embedder; it remembers the texts that it was given."""
-
-    def __init__(self):
-        self._real = load_embedder()
-        self.name = self._real.name
-        self.dimensions = self._real.dimensions
-        self.texts = []
-
-    def embed(self, texts):
-        self.texts += texts
-        return self._real.embed(texts)

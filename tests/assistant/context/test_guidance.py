@@ -1,4 +1,4 @@
-"""Which rules and references a model is given, and in which order."""
+"""The rules and references that a model gets, and their order."""
 
 import re
 
@@ -8,7 +8,6 @@ from dragoman.assistant.profile import Profile
 from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.settings import SearchSettings
 from tests.assistant.context.offering import Choosing
-from tests.assistant.embedding import no_embedder
 
 RELEASES = TextItem(
     "releases",
@@ -22,33 +21,33 @@ def given(context):
     return re.findall(r'^<(?:rule|reference) name="(.*)">$', context.instructions(), re.MULTILINE)
 
 
-async def test_without_rules_and_references_there_is_nothing_to_say(tmp_path):
-    context = Choosing(tmp_path)
+async def test_nothing_is_added_without_rules_and_references():
+    context = Choosing()
     assert context.instructions() == ""
     await context.turn("hello")
     assert context.instructions() == ""
 
 
-async def test_they_stand_by_priority_then_rules_before_references_then_by_name(tmp_path):
+async def test_guidance_is_sorted_by_priority_then_kind_then_name():
     rules = (TextItem("late", "r", priority=900), TextItem("b", "r"), TextItem("a", "r"))
     references = (TextItem("aa", "r"), TextItem("first", "r", priority=1))
-    context = Choosing(tmp_path, profile=Profile(rules=rules, references=references))
+    context = Choosing(profile=Profile(rules=rules, references=references))
     await context.turn("hello")
     assert given(context) == ["first", "a", "b", "aa", "late"]
 
 
-async def test_the_model_is_told_which_is_which_in_the_words_of_the_file(tmp_path):
+async def test_model_gets_labelled_rules_and_references_unchanged():
     profile = Profile(rules=(TextItem("style", "Be brief.\n", "for people"),), references=(TextItem("api", "GET /x"),))
-    context = Choosing(tmp_path, profile=profile)
+    context = Choosing(profile=profile)
     await context.turn("hello")
     assert '<rule name="style">\nBe brief.\n</rule>' in context.instructions()
     assert '<reference name="api">\nGET /x\n</reference>' in context.instructions()
     assert "for people" not in context.instructions()
 
 
-async def test_a_mention_adds_a_text_for_one_turn(tmp_path):
+async def test_mention_adds_a_text_for_one_turn():
     profile = Profile(rules=(TextItem("x", "r", include="manual"),), references=(TextItem("x", "r", include="manual"),))
-    context = Choosing(tmp_path, profile=profile)
+    context = Choosing(profile=profile)
     await context.turn("hello", "as @ref:x says")
     assert "<reference" in context.instructions()
     assert "<rule" not in context.instructions()
@@ -57,9 +56,9 @@ async def test_a_mention_adds_a_text_for_one_turn(tmp_path):
     assert context.instructions() == ""
 
 
-async def test_a_mention_may_be_written_in_any_case_unless_that_is_another_one(tmp_path):
+async def test_mention_ignores_case_unless_another_name_matches():
     profile = Profile(rules=tuple(TextItem(name, "r", include="manual") for name in ("Style", "tests", "Tests")))
-    context = Choosing(tmp_path, profile=profile)
+    context = Choosing(profile=profile)
     await context.turn("@rule:style and @rule:tests")
     assert given(context) == ["Style", "tests"]
 
@@ -72,19 +71,19 @@ async def test_a_mention_may_be_written_in_any_case_unless_that_is_another_one(t
         ("@rule:zzz", ""),
     ],
 )
-async def test_a_mention_of_what_is_not_there_is_noticed_and_the_turn_goes_on(tmp_path, mention, hint):
+async def test_unknown_mention_adds_a_notice_and_the_turn_continues(mention, hint):
     profile = Profile(rules=(TextItem("style", "r", include="manual"), TextItem("tests", "r")))
-    context = Choosing(tmp_path, profile=profile)
+    context = Choosing(profile=profile)
     await context.turn(f"as {mention} says")
-    assert context.notices == [f"There is no `{mention}` here, so it added nothing.{hint}"]
+    assert context.notices == [f"`{mention}` does not exist here, so it added nothing.{hint}"]
     assert given(context) == ["tests"]
 
 
-async def test_a_person_adds_a_text_for_the_session(tmp_path):
+async def test_included_text_stays_for_the_session():
     profile = Profile(
         rules=(TextItem("style", "r", include="manual"),), references=(TextItem("api", "r", include="agent"),)
     )
-    context = Choosing(tmp_path, profile=profile)
+    context = Choosing(profile=profile)
     context.include("rule:style")
     context.include("@ref:api")
     assert given(context) == ["style", "api"]
@@ -95,10 +94,9 @@ async def test_a_person_adds_a_text_for_the_session(tmp_path):
     assert given(context) == ["api"]
 
 
-@pytest.mark.parametrize("load", [None, no_embedder])
-async def test_a_text_of_mode_agent_is_found_by_one_of_its_paragraphs(tmp_path, load):
+async def test_agent_mode_text_is_found_by_any_of_its_paragraphs():
     profile = Profile(rules=(COLOURS,), references=(RELEASES,), search=SearchSettings(top_n=1))
-    context = Choosing(tmp_path, profile=profile, load=load)
+    context = Choosing(profile=profile)
     await context.turn("How do I publish a new release?")
     assert given(context) == ["releases"]
     assert "Versions are numbers." in context.instructions()
@@ -106,21 +104,21 @@ async def test_a_text_of_mode_agent_is_found_by_one_of_its_paragraphs(tmp_path, 
     assert given(context) == ["colours"]
 
 
-async def test_a_text_is_found_by_its_description(tmp_path):
+async def test_text_is_found_by_its_description():
     terse = TextItem("x1", "0 3 * * *", "When backups of the database run", include="agent")
-    context = Choosing(tmp_path, profile=Profile(references=(terse, COLOURS), search=SearchSettings(top_n=1)))
+    context = Choosing(profile=Profile(references=(terse, COLOURS), search=SearchSettings(top_n=1)))
     await context.turn("at what hour do we save the database?")
     assert given(context) == ["x1"]
 
 
-async def test_mentioned_texts_take_no_place_of_those_that_are_found(tmp_path):
-    context = Choosing(tmp_path, profile=Profile(references=(RELEASES, COLOURS), search=SearchSettings(top_n=1)))
+async def test_mentioned_texts_do_not_displace_found_ones():
+    context = Choosing(profile=Profile(references=(RELEASES, COLOURS), search=SearchSettings(top_n=1)))
     await context.turn("Publish a release, with buttons as in @ref:colours")
     assert given(context) == ["colours", "releases"]
 
 
-async def test_another_agent_file_counts_from_the_next_turn_on(tmp_path):
-    context = Choosing(tmp_path, profile=Profile(rules=(TextItem("old", "r"),)))
+async def test_changed_agent_file_applies_from_the_next_turn():
+    context = Choosing(profile=Profile(rules=(TextItem("old", "r"),)))
     await context.turn("hello")
     context.file = Profile(rules=(TextItem("new", "r"),))
     assert given(context) == ["old"]

@@ -1,11 +1,10 @@
-"""What counts as a mention, and what does not."""
+"""Text that counts as a mention, and text that does not."""
 
-import pytest
+from dragoman.assistant.context.candidates import find_mentions, without_mentions
+from tests.table import each_row
 
-from dragoman.assistant.context.candidates import find_mentions, leave_out_mentions
 
-
-@pytest.mark.parametrize(
+@each_row(
     ("text", "mentions"),
     [
         ("@rule:style", ["rule:style"]),
@@ -18,11 +17,11 @@ from dragoman.assistant.context.candidates import find_mentions, leave_out_menti
         ("-@rule:style\n-@ref:api", ["rule:style", "ref:api"]),
     ],
 )
-def test_a_mention_is_found_where_people_write_it(text, mentions):
+def test_mentions_are_found_in_ordinary_text(text, mentions):
     assert find_mentions(text) == mentions
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -43,19 +42,19 @@ def test_a_mention_is_found_where_people_write_it(text, mentions):
         "```\n``\n@rule:style\n````",
     ],
 )
-def test_an_address_a_link_or_code_is_no_mention(text):
+def test_addresses_links_and_code_are_not_mentions(text):
     assert find_mentions(text) == []
 
 
-def test_what_stands_beside_code_is_a_mention_still():
+def test_text_next_to_code_is_still_a_mention():
     assert find_mentions("`x` @rule:a `y` @rule:b ` @rule:c") == ["rule:a", "rule:b", "rule:c"]
     assert find_mentions("```\n@rule:a\n```\n@rule:b") == ["rule:b"]
 
 
-def test_a_prompt_full_of_backticks_is_read_in_one_go():
-    backticks = " ".join("`" * length for length in range(1, 1500))  # no two runs close each other
+def test_many_backticks_are_read_in_one_pass():
+    backticks = " ".join("`" * length for length in range(1, 1500))  # no two runs have the same length
     assert find_mentions(f"{backticks} @rule:style") == ["rule:style"]
 
 
-def test_mentions_are_not_part_of_what_is_looked_for():
-    assert leave_out_mentions("as @rule:style says").split() == ["as", "says"]
+def test_mentions_are_not_part_of_the_search_query():
+    assert without_mentions("as @rule:style says").split() == ["as", "says"]

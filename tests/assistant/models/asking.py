@@ -3,7 +3,7 @@
 from contextlib import aclosing, asynccontextmanager
 
 from dragoman.assistant.models.message import ProviderDetails, UserMessage
-from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText, ReplyThought
+from dragoman.assistant.models.model import ReplyRequest, ReplyRetry, ReplyText, ReplyThought
 from dragoman.assistant.models.provider import provider_model
 from dragoman.assistant.models.providers import ProviderOptions, RetryPolicy
 from dragoman.protocol import v1
@@ -15,7 +15,7 @@ KEY = "sk-canary-5d1f0a77"
 
 @asynccontextmanager
 async def asked(wire, *answers, **options):
-    """Yield the loopback provider with these answers and a model that asks it."""
+    """Yield the loopback provider with these answers, and a model that uses it."""
     async with loopback(*answers) as provider:
         settings = {"base_url": provider.url + wire.base_path, "api_key": KEY, "retry": AT_ONCE, **options}
         model = provider_model(wire.model, ProviderOptions(**settings))
@@ -30,14 +30,14 @@ def prompt(*blocks):
 
 
 async def parts_of(model, *messages, **request):
-    """Read a reply to its end."""
-    request = ModelRequest(messages or (prompt("hello"),), **request)
+    """Read a reply completely."""
+    request = ReplyRequest(messages or (prompt("hello"),), **request)
     async with aclosing(model.start().reply(request)) as parts:
         return [part async for part in parts]
 
 
 def text_of(parts):
-    """The final text of a reply: the parts before a retry are void."""
+    """Return the final text of a reply. The parts before a retry are void."""
     for place in range(len(parts) - 1, -1, -1):
         if isinstance(parts[place], ReplyRetry):
             parts = parts[place:]

@@ -1,7 +1,7 @@
-"""A model provider on the loopback interface: it speaks four streaming formats, and does as each test says.
+"""A model provider on the loopback interface with four streaming formats.
 
-A test hands it one answer for each request that will come: `Stream` (what a provider would send, and how it ends) or
-`Refusal`. It keeps every request, and knows when the other side hangs up.
+A test passes one answer per expected request: a `Stream` (what the provider sends, and how it ends) or a `Refusal`. The
+provider records every request and notices when the client disconnects.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 @dataclass
 class Stream:
-    """Events of a reply; `end` is `done`, `drop` (the connection breaks) or `hang` (nothing more comes)."""
+    """Events of a reply. `end` is `done`, `drop` (the connection breaks) or `hang` (nothing more comes)."""
 
     events: list[bytes]
     end: str = "done"
@@ -22,7 +22,7 @@ class Stream:
 
 @dataclass
 class Refusal:
-    """An answer that is no reply."""
+    """An answer that is an error."""
 
     status: int
     message: str = "no"
@@ -42,7 +42,7 @@ class Request:
 
 
 class Loopback:
-    """The server; answers in the order that they were given, the last one again and again."""
+    """The server. Sends the answers in order, and repeats the last one."""
 
     def __init__(self, answers):
         self.connections = {}
@@ -50,7 +50,7 @@ class Loopback:
         self.begin_anew(*answers)
 
     def begin_anew(self, *answers):
-        """Forget the requests, and have other answers from now on."""
+        """Forget the requests and use these answers from now on."""
         self._answers = list(answers)
         self.requests: list[Request] = []
         self.arrived = asyncio.Event()
@@ -76,7 +76,7 @@ class Loopback:
             writer.close()
 
     async def close(self):
-        """Break the connections that are left, and wait until nobody serves them."""
+        """Break the remaining connections and wait until they are closed."""
         tasks = list(self.connections.values())
         for writer in list(self.connections):
             writer.transport.abort()
@@ -109,14 +109,14 @@ class Loopback:
             await writer.drain()
             return True
         if answer.end == "hang":
-            await reader.read(1)  # nothing comes but the end of the connection
+            await reader.read(1)  # only the end of the connection can come
             self.hung_up.set()
         return False
 
 
 @asynccontextmanager
 async def loopback(*answers):
-    """Serve for the time of a test."""
+    """Run the provider during a test."""
     provider = Loopback(answers)
     server = await asyncio.start_server(provider.serve, "127.0.0.1", 0, limit=2**24)
     provider.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -174,7 +174,7 @@ class Chat:
         return [data]
 
     def calls_in_turns(self, place, *calls):
-        """The fragments of several calls, each call's first, then each one's second, and so on."""
+        """Interleave the fragments of several calls."""
         streams = [self.call(number, *call) for number, call in enumerate(calls)]
         return [event for events in zip(*streams, strict=True) for event in events]
 
@@ -321,7 +321,7 @@ class Responses:
 
 
 class Google:
-    """Google's generated content; a call comes whole, with its arguments as JSON."""
+    """Google's generated content. A call arrives complete, with its arguments as JSON."""
 
     model = "google:gemini-3-pro-preview"
     base_path = ""

@@ -1,4 +1,4 @@
-"""Summing up a conversation with tool calls, over the formats of real providers."""
+"""Summarizing a conversation with tool calls, in the formats of real providers."""
 
 import json
 
@@ -18,7 +18,7 @@ TOOL_WORDS = ("tool_use", "tool_result", "tool_calls", "tool_call_id", "function
 
 
 def said_in(request):
-    """All that a request says to the model, as JSON, without what it asks of it."""
+    """Return all messages of a request as JSON, without the request to summarize."""
     body = {key: value for key, value in request.body.items() if key in ("messages", "input", "contents")}
     return json.dumps(body, ensure_ascii=False)
 
@@ -28,7 +28,7 @@ def reading(wire):
 
 
 @every_format
-async def test_a_conversation_with_tools_is_summed_up_without_any(wire, tmp_path):
+async def test_conversation_with_tools_is_summarized_without_tools(wire, tmp_path):
     (tmp_path / "a.txt").write_text("the file says this")
     words = ("Done.", "We read a.txt.", "Going on.")
     async with (
@@ -49,7 +49,7 @@ async def test_a_conversation_with_tools_is_summed_up_without_any(wire, tmp_path
 
 
 @every_format
-async def test_a_conversation_that_is_too_long_is_summed_up_in_less_and_the_turn_goes_on(wire, tmp_path):
+async def test_overlong_conversation_is_summarized_in_less_and_continues(wire, tmp_path):
     answers = [reading(wire), TOO_LONG, TOO_LONG, wire.reply(("text", "In short.")), wire.reply(("text", "Done."))]
     (tmp_path / "a.txt").write_text("line\n" * 20_000)
     async with (
@@ -57,17 +57,17 @@ async def test_a_conversation_that_is_too_long_is_summed_up_in_less_and_the_turn
         session_in(tmp_path, model=model) as (client, session_id),
     ):
         answer = await client.prompt(session_id, "read it")
-        assert "was summed up to make room" in client.notices()[-1]
+        assert "was summarized to make room" in client.notices()[-1]
         assert client.text() == "I look.Done."
     assert answer.stop_reason == "end_turn"
     refused, shorter, last = (said_in(request) for request in provider.requests[2:])
     assert len(shorter) < len(refused)
-    assert "left out" in shorter
+    assert "[… cut …]" in shorter
     assert "In short." in last
     assert "read it" in last
 
 
-async def test_a_model_that_cannot_even_read_the_least_of_it_goes_on_with_what_was_asked(tmp_path):
+async def test_without_a_possible_summary_the_prompts_are_kept(tmp_path):
     wire = Chat()
     async with (
         asked(wire, wire.reply(("text", "Hi.")), *[TOO_LONG] * 4, wire.reply(("text", "Yes."))) as (provider, model),
@@ -77,10 +77,10 @@ async def test_a_model_that_cannot_even_read_the_least_of_it_goes_on_with_what_w
         await client.prompt(session_id, "/compact")
         await client.prompt(session_id, "and now?")
         assert client.text().endswith("Yes.")
-    assert "The person asked:\\n- my first words" in said_in(provider.requests[-1])
+    assert "The user asked:\\n- my first words" in said_in(provider.requests[-1])
 
 
-async def test_a_retry_while_summing_up_is_shown_and_its_cost_is_counted(tmp_path):
+async def test_retry_while_summarizing_is_shown_and_its_cost_counted(tmp_path):
     wire = Chat()
     limited = Refusal(429, "slow down", {"retry-after-ms": "10"})
     answers = [wire.reply(("text", "Hi."), usage=(10, 1)), limited, wire.reply(("text", "Short."), usage=(100, 20))]
@@ -96,7 +96,7 @@ async def test_a_retry_while_summing_up_is_shown_and_its_cost_is_counted(tmp_pat
         assert "110 tokens in, 21 out" in client.text()
 
 
-def test_a_transcript_says_who_said_and_did_what():
+def test_transcript_says_who_said_and_did_what():
     messages = [
         SummaryMessage("They met."),
         prompt("look at", v1.ResourceLink(name="a", uri="file:///a"), v1.ImageContent(data="", mime_type="image/png")),
@@ -106,14 +106,14 @@ def test_a_transcript_says_who_said_and_did_what():
         ToolMessage([ToolResult("1", "hi"), ToolResult("2", "no", failed=True)]),
     ]
     assert write_transcript(messages, 10_000) == (
-        "A summary of what was before: They met.\n\n"
-        "The person: look at\n[a](file:///a)\n[a picture]\n\n"
+        "A summary of the earlier conversation: They met.\n\n"
+        "The user: look at\n[a](file:///a)\n[a picture]\n\n"
         'You: I look.\n\nYou called read_file: {"path": "a"}\n\nYou called x: {}\n\n'
-        "read_file gave: hi\n\nx failed: no"
+        "read_file returned: hi\n\nx failed: no"
     )
 
 
-def test_what_is_long_in_a_transcript_keeps_its_beginning_and_its_end():
+def test_long_transcript_keeps_its_beginning_and_end():
     file = v1.EmbeddedResource(resource=v1.TextResourceContents(uri="file:///a", text="b" + "x" * 50_000 + "e"))
     text = write_transcript([prompt(file)], 10_000)
     assert len(text) < MAX_PIECE + 100

@@ -14,6 +14,7 @@ from dragoman.assistant.models.message import (
 from dragoman.protocol import v1
 from tests.assistant.models.asking import asked, kept_of, only, parts_of, prompt, text_of, thought_of
 from tests.assistant.models.loopback import Anthropic, Chat, Google, Responses
+from tests.table import each_row
 
 WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
@@ -21,13 +22,13 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nnot much of a picture").decode()
 
 
 def remembered(parts):
-    """A reply as a turn keeps it, after it went through the log."""
+    """Return a reply as a turn remembers it after writing and reading the log."""
     message = AssistantMessage(text_of(parts), thought_of(parts), only(ToolUse, parts), kept_of(parts))
     return msgspec.json.decode(msgspec.json.encode(message), type=Message)
 
 
 @every_format
-async def test_a_tool_and_its_result_are_told_in_the_next_request(wire):
+async def test_tool_and_result_are_in_the_next_request(wire):
     first = wire.reply(("text", "I read it."), ("call", "id-1", "read_file", '{"path": "a.txt"}'))
     async with asked(wire, first, wire.reply(("text", "It says hi."))) as (provider, model):
         said = remembered(await parts_of(model, prompt("read a.txt")))
@@ -40,7 +41,7 @@ async def test_a_tool_and_its_result_are_told_in_the_next_request(wire):
     assert sent.index("I read it.") < sent.index("hi there")
 
 
-async def test_the_chat_format_gets_exactly_these_messages():
+async def test_chat_format_has_exactly_these_messages():
     wire = Chat()
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         said = AssistantMessage("Reading.", "hm", [ToolUse("id-1", "read", {"path": "a"})])
@@ -62,7 +63,7 @@ async def test_the_chat_format_gets_exactly_these_messages():
     ]
 
 
-async def test_a_failed_tool_is_told_as_failed():
+async def test_failed_tool_is_marked_as_failed():
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         said = AssistantMessage(tool_uses=[ToolUse("id-1", "read", {})])
@@ -73,7 +74,7 @@ async def test_a_failed_tool_is_told_as_failed():
 
 
 @every_format
-async def test_a_tool_that_never_got_a_result_gets_one(wire):
+async def test_missing_tool_result_is_added(wire):
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         said = AssistantMessage(tool_uses=[ToolUse("id-1", "read", {}), ToolUse("id-2", "read", {})])
         results = ToolMessage([ToolResult("id-2", "fine")])
@@ -84,14 +85,14 @@ async def test_a_tool_that_never_got_a_result_gets_one(wire):
 
 
 @every_format
-async def test_a_reply_that_never_began_is_left_out(wire):
+async def test_reply_that_never_began_is_left_out(wire):
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         await parts_of(model, prompt("one"), AssistantMessage(thought="Hm"), prompt("two"))
     assert "assistant" not in msgspec.json.encode(wire.said_to_it(provider.requests[0])).decode()
 
 
 @every_format
-async def test_a_summary_stands_for_all_that_was_said_before_it(wire):
+async def test_summary_replaces_everything_before_it(wire):
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         before = AssistantMessage("Old words.", tool_uses=[ToolUse("id-1", "read", {})])
         await parts_of(model, prompt("old prompt"), before, SummaryMessage("We fixed the bug."), prompt("and now?"))
@@ -102,7 +103,7 @@ async def test_a_summary_stands_for_all_that_was_said_before_it(wire):
     assert "there is no result" not in sent
 
 
-async def test_signed_thoughts_go_back_to_where_they_came_from_in_their_order():
+async def test_signed_thoughts_go_back_in_order():
     wire = Anthropic()
     pieces = [("thought", "First, ", "look."), ("text", "Looking."), ("thought", "Then read."), ("call", "t1", "read")]
     async with asked(wire, wire.reply(*pieces), wire.reply(("text", "ok"))) as (provider, model):
@@ -119,7 +120,7 @@ async def test_signed_thoughts_go_back_to_where_they_came_from_in_their_order():
     ]
 
 
-async def test_googles_signatures_go_back_to_where_they_came_from():
+async def test_google_signatures_go_back_to_google():
     wire = Google()
     pieces = [("thought", "Let me see."), ("call", "t1", "read", "{}")]
     async with asked(wire, wire.reply(*pieces), wire.reply(("text", "ok"))) as (provider, model):
@@ -131,7 +132,7 @@ async def test_googles_signatures_go_back_to_where_they_came_from():
     assert [part["functionResponse"]["response"] for part in results["parts"]] == [{"return_value": "hi"}]
 
 
-async def test_encrypted_reasoning_goes_back_to_where_it_came_from():
+async def test_encrypted_reasoning_goes_back_to_its_provider():
     wire = Responses()
     pieces = [("thought", "Let me see."), ("call", "t1", "read", "{}")]
     async with asked(wire, wire.reply(*pieces), wire.reply(("text", "ok"))) as (provider, model):
@@ -143,7 +144,7 @@ async def test_encrypted_reasoning_goes_back_to_where_it_came_from():
 
 
 @pytest.mark.parametrize("change", ["cut", "foreign", "nonsense"])
-async def test_thoughts_that_cannot_be_vouched_for_stay_behind(change):
+async def test_thoughts_without_valid_signatures_are_dropped(change):
     wire = Anthropic()
     async with asked(wire, wire.reply(("thought", "Hm, secret."), ("text", "Yes."))) as (provider, model):
         said = remembered(await parts_of(model, prompt("go")))
@@ -159,42 +160,42 @@ async def test_thoughts_that_cannot_be_vouched_for_stay_behind(change):
     assert "Hm" not in sent
 
 
-async def test_nothing_is_kept_of_a_reply_whose_words_suffice():
+async def test_no_details_are_stored_if_the_text_suffices():
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "Hi"), ("call", "t1", "read", '{"path": "x"}'))) as (_, model):
         assert kept_of(await parts_of(model)) is None
 
 
 @every_format
-async def test_a_picture_is_given_to_a_model_that_can_see(wire):
+async def test_picture_is_sent_to_a_model_with_image_input(wire):
     picture = v1.ImageContent(data=PNG, mime_type="image/png")
     async with asked(wire, wire.reply(("text", "A dot."))) as (provider, model):
         await parts_of(model, prompt("What is this?", picture))
-        assert "image" in model.takes
+        assert "image" in model.content_types
     assert PNG in msgspec.json.encode(wire.said_to_it(provider.requests[0])).decode()
 
 
 @pytest.mark.parametrize("wire", [Chat(), Anthropic(), Responses()], ids=lambda wire: type(wire).__name__)
-async def test_a_model_that_is_deaf_is_told_of_a_sound(wire):
+async def test_model_without_audio_input_gets_a_note_instead(wire):
     sound = v1.AudioContent(data=PNG, mime_type="audio/wav")
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         await parts_of(model, prompt(sound))
     sent = msgspec.json.encode(wire.said_to_it(provider.requests[0])).decode()
-    assert "[audio (audio/wav) that this model cannot be given]" in sent
+    assert "[audio (audio/wav), which this model does not accept]" in sent
     assert PNG not in sent
 
 
-async def test_a_sound_is_given_to_a_model_that_can_hear():
+async def test_sound_is_sent_to_a_model_with_audio_input():
     wire = Google()
     async with asked(wire, wire.reply(("text", "A bang."))) as (provider, model):
         await parts_of(model, prompt(v1.AudioContent(data=PNG, mime_type="audio/wav")))
-        assert "audio" in model.takes
+        assert "audio" in model.content_types
     [part] = wire.said_to_it(provider.requests[0])[0]["parts"]
     assert part["inlineData"] == {"data": PNG, "mime_type": "audio/wav"}
 
 
 @every_format
-@pytest.mark.parametrize(
+@each_row(
     ("block", "words"),
     [
         (v1.ImageContent(data="not base64!", mime_type="image/png"), "not base64"),
@@ -214,12 +215,11 @@ async def test_a_sound_is_given_to_a_model_that_can_hear():
         ),
         (
             v1.EmbeddedResource(resource=v1.BlobResourceContents(uri="file:///w/d.zip", blob="aGk=")),
-            "[application (file:///w/d.zip, application/octet-stream) that this model cannot be given]",
+            "[application (file:///w/d.zip, application/octet-stream), which this model does not accept]",
         ),
     ],
-    ids=["broken", "link", "text", "text-blob", "blob"],
 )
-async def test_every_other_kind_of_content_is_put_in_words(wire, block, words):
+async def test_other_content_is_described_in_words(wire, block, words):
     async with asked(wire, wire.reply(("text", "ok"))) as (provider, model):
         await parts_of(model, prompt(block))
     texts = []
@@ -236,7 +236,7 @@ async def test_every_other_kind_of_content_is_put_in_words(wire, block, words):
     assert any(isinstance(text, str) and words in text for text in texts)
 
 
-async def test_a_pdf_is_given_to_a_model_that_reads_them():
+async def test_pdf_is_sent_to_a_model_with_document_input():
     wire = Anthropic()
     pdf = v1.BlobResourceContents(uri="file:///w/p.pdf", blob=base64.b64encode(b"%PDF-1.4").decode())
     pdf.mime_type = "application/pdf"

@@ -4,13 +4,14 @@ from contextlib import aclosing
 import pytest
 
 from dragoman.assistant.models.message import ToolUse
-from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText
+from dragoman.assistant.models.model import ReplyRequest, ReplyRetry, ReplyText
 from dragoman.assistant.models.provider import RetryBudget
 from dragoman.assistant.models.provider_connection import RetryAdvice
 from dragoman.assistant.models.providers import RetryPolicy
-from dragoman.errors import ContextOverflow, MissingKey, ModelFailure
+from dragoman.errors import ContextOverflowError, MissingKeyError, ModelError
 from tests.assistant.models.asking import AT_ONCE, asked, only, parts_of, prompt, text_of
 from tests.assistant.models.loopback import Anthropic, Chat, Google, Refusal, Responses, Stream, sse
+from tests.table import each_row
 
 WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
@@ -19,7 +20,7 @@ OVERLOADED = Refusal(529, "Overloaded", error={"type": "overloaded_error"})
 
 
 @every_format
-async def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_asks(wire):
+async def test_rate_limit_waits_as_long_as_the_provider_asks(wire):
     limited = Refusal(429, "slow down", {"retry-after-ms": "30"})
     async with asked(wire, limited, wire.reply(("text", "Hi"))) as (provider, model):
         parts = await parts_of(model)
@@ -30,17 +31,17 @@ async def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_asks(wire)
     assert len(provider.requests) == 2
 
 
-async def test_a_wait_that_is_too_long_is_left_to_the_person():
+async def test_too_long_wait_is_left_to_the_user():
     wire = Chat()
     async with asked(wire, Refusal(429, "slow down", {"retry-after": "3600"})) as (provider, model):
-        with pytest.raises(ModelFailure, match="wait for 3600 s"):
+        with pytest.raises(ModelError, match="asks to wait 3600 s"):
             await parts_of(model)
     assert len(provider.requests) == 1
 
 
 @every_format
-@pytest.mark.parametrize("refusal", [Refusal(500), Refusal(502), Refusal(503), OVERLOADED], ids=lambda r: r.status)
-async def test_a_provider_with_a_problem_is_asked_again(wire, refusal):
+@each_row("refusal", [Refusal(500), Refusal(502), Refusal(503), OVERLOADED])
+async def test_failing_provider_is_asked_again(wire, refusal):
     async with asked(wire, refusal, refusal, wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
     assert len(only(ReplyRetry, parts)) == 2
@@ -48,7 +49,7 @@ async def test_a_provider_with_a_problem_is_asked_again(wire, refusal):
 
 
 @every_format
-async def test_a_reply_whose_connection_drops_is_asked_for_anew(wire):
+async def test_reply_with_a_dropped_connection_is_requested_again(wire):
     dropped = wire.reply(("text", "Half of "), end="drop")
     async with asked(wire, dropped, wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
@@ -59,7 +60,7 @@ async def test_a_reply_whose_connection_drops_is_asked_for_anew(wire):
 
 
 @every_format
-async def test_a_connection_that_drops_before_the_reply_is_tried_again(wire):
+async def test_connection_dropped_before_the_reply_is_retried(wire):
     async with asked(wire, Stream([], "drop"), wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
     assert len(only(ReplyRetry, parts)) == 1
@@ -67,8 +68,8 @@ async def test_a_connection_that_drops_before_the_reply_is_tried_again(wire):
 
 
 @every_format
-@pytest.mark.parametrize("garbage", GARBAGE, ids=["json", "bytes"])
-async def test_garbage_in_the_stream_is_asked_about_again(wire, garbage):
+@each_row("garbage", GARBAGE)
+async def test_garbage_in_the_stream_is_retried(wire, garbage):
     garbled = wire.reply(("text", "Hm "), ("raw", garbage))
     async with asked(wire, garbled, wire.reply(("text", "Hi"))) as (_, model):
         parts = await parts_of(model)
@@ -84,33 +85,33 @@ BROKEN_OFF = [
 
 
 def without_end(wire, *pieces, last=()):
-    """A reply that is never said to be complete, on a connection that ends well."""
+    """Return a reply without an end mark, on a connection that closes cleanly."""
     return Stream([*wire.reply(*pieces, end="drop").events, *last])
 
 
 @every_format
-@pytest.mark.parametrize("piece", BROKEN_OFF, ids=lambda piece: piece[0])
-async def test_a_stream_that_ends_well_without_the_end_of_the_reply_is_asked_for_again(wire, piece):
+@each_row("piece", BROKEN_OFF)
+async def test_stream_without_an_end_mark_is_retried(wire, piece):
     async with asked(wire, without_end(wire, piece), wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "All of it"
     [retry] = only(ReplyRetry, parts)
-    assert "broke off" in retry.reason
+    assert "ended its answer early" in retry.reason
 
 
-async def test_a_stream_that_ends_in_the_middle_of_a_call_is_asked_for_again():
+async def test_stream_cut_inside_a_call_is_retried():
     wire = Chat()
     begun = without_end(wire, ("call", "c1", "look", '{"pa'))
     async with asked(wire, begun, wire.reply(("text", "All of it"))) as (_, model):
         parts = await parts_of(model)
-    assert "broke off" in only(ReplyRetry, parts)[0].reason
+    assert "ended its answer early" in only(ReplyRetry, parts)[0].reason
     assert only(ToolUse, parts) == []
 
 
 @every_format
-async def test_replies_that_never_come_to_an_end_are_a_failure(wire):
+async def test_replies_that_never_complete_are_a_failure(wire):
     async with asked(wire, without_end(wire, ("text", "Half of "))) as (provider, model):
-        with pytest.raises(ModelFailure, match="broke off its answer; gave up after 3 tries"):
+        with pytest.raises(ModelError, match="ended its answer early; gave up after 3 tries"):
             await parts_of(model)
     assert len(provider.requests) == 3
 
@@ -126,14 +127,14 @@ async def test_replies_that_never_come_to_an_end_are_a_failure(wire):
     ],
     ids=["chat-reason-alone", "chat-done-alone", "chat-done-in-crlf", "chat-done-in-pieces", "anthropic-reason-alone"],
 )
-async def test_one_of_two_marks_of_the_end_is_enough(wire, last):
+async def test_one_of_two_end_marks_is_enough(wire, last):
     async with asked(wire, without_end(wire, ("text", "Hi"), last=last)) as (provider, model):
         parts = await parts_of(model)
     assert text_of(parts) == "Hi"
     assert len(provider.requests) == 1
 
 
-async def test_words_that_look_like_the_mark_of_the_end_are_none():
+async def test_text_that_looks_like_the_end_mark_is_not_one():
     wire = Chat()
     quoted = without_end(wire, ("text", "It ends with\ndata: [DONE]"))
     async with asked(wire, quoted, wire.reply(("text", "Hi"))) as (_, model):
@@ -151,28 +152,27 @@ async def test_silence_counts_as_a_dropped_connection():
 
 
 @every_format
-async def test_it_gives_up_after_so_many_tries(wire):
+async def test_retries_stop_after_the_maximum(wire):
     async with asked(wire, Refusal(500, "on fire")) as (provider, model):
-        with pytest.raises(ModelFailure, match="on fire; gave up after 3 tries"):
+        with pytest.raises(ModelError, match="on fire; gave up after 3 tries"):
             await parts_of(model)
     assert len(provider.requests) == 3
 
 
 @every_format
-@pytest.mark.parametrize(
+@each_row(
     ("refusal", "error", "words"),
     [
-        (Refusal(400, "bad temperature"), ModelFailure, "bad temperature"),
-        (Refusal(401, "who are you"), MissingKey, "who are you.*api_key"),
-        (Refusal(403, "not you"), MissingKey, "not you.*api_key"),
-        (Refusal(404, "no such model"), ModelFailure, "no such model.*check the name"),
-        (Refusal(402, "pay first"), ModelFailure, "pay first"),
-        (Refusal(400, "prompt is too long: 250000 tokens > 200000 maximum"), ContextOverflow, "too long"),
-        (Refusal(400, "This model's maximum context length is 8192 tokens."), ContextOverflow, "8192"),
+        (Refusal(400, "bad temperature"), ModelError, "bad temperature"),
+        (Refusal(401, "who are you"), MissingKeyError, "who are you.*api_key"),
+        (Refusal(403, "not you"), MissingKeyError, "not you.*api_key"),
+        (Refusal(404, "no such model"), ModelError, "no such model.*check the name"),
+        (Refusal(402, "pay first"), ModelError, "pay first"),
+        (Refusal(400, "prompt is too long: 250000 tokens > 200000 maximum"), ContextOverflowError, "too long"),
+        (Refusal(400, "This model's maximum context length is 8192 tokens."), ContextOverflowError, "8192"),
     ],
-    ids=["400", "401", "403", "404", "402", "overflow-anthropic", "overflow-openai"],
 )
-async def test_what_will_not_pass_is_said_at_once(wire, refusal, error, words):
+async def test_permanent_failure_is_reported_at_once(wire, refusal, error, words):
     async with asked(wire, refusal) as (provider, model):
         with pytest.raises(error, match=words) as caught:
             await parts_of(model)
@@ -182,21 +182,21 @@ async def test_what_will_not_pass_is_said_at_once(wire, refusal, error, words):
     assert len(provider.requests) == 1
 
 
-async def test_exhausted_quota_is_no_rate_limit():
+async def test_exhausted_quota_is_not_a_rate_limit():
     wire = Chat()
     async with asked(wire, Refusal(429, "buy more", error={"code": "insufficient_quota"})) as (provider, model):
-        with pytest.raises(ModelFailure, match="no credit or quota left: buy more"):
+        with pytest.raises(ModelError, match="no credit or quota left: buy more"):
             await parts_of(model)
     assert len(provider.requests) == 1
 
 
 @every_format
-async def test_cancelling_while_it_streams_hangs_up_at_once(wire):
+async def test_cancelling_during_the_stream_closes_the_connection(wire):
     async with asked(wire, wire.reply(("text", "Once upon "), end="hang")) as (provider, model):
         begun = asyncio.Event()
 
         async def listen():
-            async with aclosing(model.start().reply(ModelRequest((prompt("tell"),)))) as parts:
+            async with aclosing(model.start().reply(ReplyRequest((prompt("tell"),)))) as parts:
                 async for _ in parts:
                     begun.set()
 
@@ -210,7 +210,7 @@ async def test_cancelling_while_it_streams_hangs_up_at_once(wire):
 
 
 @every_format
-async def test_cancelling_before_the_first_word_hangs_up_at_once(wire):
+async def test_cancelling_before_the_first_chunk_closes_the_connection(wire):
     async with asked(wire, Stream([], "hang")) as (provider, model):
         task = asyncio.create_task(parts_of(model))
         await provider.arrived.wait()
@@ -221,18 +221,18 @@ async def test_cancelling_before_the_first_word_hangs_up_at_once(wire):
 
 
 @every_format
-async def test_a_reply_that_nobody_reads_on_is_hung_up(wire):
+async def test_abandoned_reply_closes_the_connection(wire):
     async with asked(wire, wire.reply(("text", "Once upon "), end="hang")) as (provider, model):
-        async with aclosing(model.start().reply(ModelRequest((prompt("tell"),)))) as parts:
+        async with aclosing(model.start().reply(ReplyRequest((prompt("tell"),)))) as parts:
             await anext(parts)
         await provider.hung_up.wait()
 
 
-async def test_a_wait_for_the_next_try_can_be_cancelled():
+async def test_wait_before_a_retry_can_be_cancelled():
     wire = Chat()
     async with (
         asked(wire, Refusal(429, "later", {"retry-after": "9"})) as (_, model),
-        aclosing(model.start().reply(ModelRequest((prompt("hi"),)))) as parts,
+        aclosing(model.start().reply(ReplyRequest((prompt("hi"),)))) as parts,
     ):
         assert isinstance(await anext(parts), ReplyRetry)
         task = asyncio.ensure_future(anext(parts))
@@ -242,7 +242,7 @@ async def test_a_wait_for_the_next_try_can_be_cancelled():
             await task
 
 
-async def test_connections_are_kept_for_the_next_request_and_closed_in_the_end():
+async def test_connections_are_reused_and_finally_closed():
     wire = Chat()
     async with asked(wire, wire.reply(("text", "Hi"))) as (provider, model):
         await parts_of(model)
@@ -254,21 +254,21 @@ async def test_connections_are_kept_for_the_next_request_and_closed_in_the_end()
         assert provider.connection_count == 0
 
 
-def test_waits_grow_are_jittered_and_are_bounded():
+def test_delays_grow_with_jitter_up_to_a_limit():
     patience = RetryBudget(RetryPolicy(max_tries=9, first_delay_s=1, max_delay_s=8, max_wait_s=1000))
     delays = [patience.next_try(RetryAdvice("busy")).delay_s for _ in range(6)]
     for delay_s, most_s in zip(delays, [1, 2, 4, 8, 8, 8], strict=True):
         assert most_s / 2 <= delay_s <= most_s
 
 
-def test_all_waits_together_are_bounded():
+def test_sum_of_delays_is_limited():
     patience = RetryBudget(RetryPolicy(max_tries=9, max_wait_s=10))
     patience.next_try(RetryAdvice("busy", 6))
-    with pytest.raises(ModelFailure, match="wait for 6 s"):
+    with pytest.raises(ModelError, match="asks to wait 6 s"):
         patience.next_try(RetryAdvice("busy", 6))
 
 
-def test_a_policy_of_no_patience_asks_once():
-    with pytest.raises(ModelFailure, match="1 tries"):
+def test_policy_without_retries_asks_once():
+    with pytest.raises(ModelError, match="1 tries"):
         RetryBudget(RetryPolicy(max_tries=1)).next_try(RetryAdvice("busy"))
     assert AT_ONCE.max_tries == 3

@@ -12,6 +12,7 @@ from dragoman.assistant.models.model import (
 )
 from tests.assistant.models.asking import asked, only, parts_of, prompt, text_of, thought_of
 from tests.assistant.models.loopback import Anthropic, Chat, Google, Responses
+from tests.table import each_row
 
 WIRES = [Chat(), Anthropic(), Responses(), Google()]
 every_format = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: type(wire).__name__)
@@ -22,14 +23,14 @@ READ = ToolDefinition(
 
 
 @every_format
-async def test_text_comes_as_it_is_sent(wire):
+async def test_text_streams_as_it_is_sent(wire):
     async with asked(wire, wire.reply(("text", "Hel", "lo ", "you"))) as (_, model):
         parts = await parts_of(model)
     assert [part.text for part in only(ReplyText, parts)] == ["Hel", "lo ", "you"]
 
 
 @every_format
-async def test_thoughts_come_before_the_answer_and_apart_from_it(wire):
+async def test_thoughts_come_before_the_answer_and_separately(wire):
     async with asked(wire, wire.reply(("thought", "Let me ", "see."), ("text", "Yes."))) as (_, model):
         parts = await parts_of(model)
     assert thought_of(parts) == "Let me see."
@@ -38,7 +39,7 @@ async def test_thoughts_come_before_the_answer_and_apart_from_it(wire):
 
 
 @every_format
-async def test_a_tool_is_asked_for_when_its_arguments_are_whole(wire):
+async def test_tool_is_requested_when_its_arguments_are_complete(wire):
     call = ("call", "id-1", "read_file", '{"pa', 'th": "REA', 'DME.md"}')
     async with asked(wire, wire.reply(call, finish="tools" if wire.model != Responses.model else "stop")) as (_, model):
         parts = await parts_of(model, tools=[READ])
@@ -47,7 +48,7 @@ async def test_a_tool_is_asked_for_when_its_arguments_are_whole(wire):
 
 
 @formats_with_text_arguments
-async def test_a_tool_is_announced_by_name_before_long_arguments_are_whole(wire):
+async def test_tool_with_long_arguments_is_announced_early(wire):
     path = "a/" * LONG_ARGUMENTS_CHARS
     call = ("call", "id-1", "read_file", '{"path": "', path, '"}')
     async with asked(wire, wire.reply(call, finish="tools" if wire.model != Responses.model else "stop")) as (_, model):
@@ -58,7 +59,7 @@ async def test_a_tool_is_announced_by_name_before_long_arguments_are_whole(wire)
 
 
 @every_format
-async def test_several_tools_can_be_asked_for_in_one_reply(wire):
+async def test_one_reply_may_call_several_tools(wire):
     calls = [("call", f"id-{n}", "read_file", f'{{"path": "{n}"}}') for n in range(3)]
     async with asked(wire, wire.reply(("text", "Reading."), *calls)) as (_, model):
         parts = await parts_of(model, tools=[READ])
@@ -66,7 +67,7 @@ async def test_several_tools_can_be_asked_for_in_one_reply(wire):
     assert len({use.id for use in only(ToolUse, parts)}) == 3
 
 
-async def test_fragments_of_parallel_calls_may_come_in_turns():
+async def test_fragments_of_parallel_calls_may_interleave():
     wire = Chat()
     calls = [("id-0", "read_file", '{"path"', ': "a"}'), ("id-1", "read_file", '{"path"', ': "b"}')]
     async with asked(wire, wire.reply(("calls_in_turns", *calls))) as (_, model):
@@ -75,7 +76,7 @@ async def test_fragments_of_parallel_calls_may_come_in_turns():
 
 
 @every_format
-async def test_a_tool_without_arguments_is_called_with_none(wire):
+async def test_tool_without_arguments_is_called_with_none(wire):
     async with asked(wire, wire.reply(("call", "id-1", "list"))) as (_, model):
         [use] = only(ToolUse, await parts_of(model))
     assert use.arguments == {}
@@ -83,8 +84,8 @@ async def test_a_tool_without_arguments_is_called_with_none(wire):
 
 
 @formats_with_text_arguments
-@pytest.mark.parametrize("arguments", ['{"path": "READ', "[1, 2]", "nonsense"])
-async def test_arguments_that_are_no_json_object_are_told_in_words(wire, arguments):
+@each_row("arguments", ['{"path": "READ', "[1, 2]", "nonsense"])
+async def test_arguments_that_are_not_a_json_object_are_explained(wire, arguments):
     async with asked(wire, wire.reply(("call", "id-1", "read_file", arguments))) as (_, model):
         [use] = only(ToolUse, await parts_of(model, tools=[READ]))
     assert use.arguments == {}
@@ -93,13 +94,13 @@ async def test_arguments_that_are_no_json_object_are_told_in_words(wire, argumen
 
 
 @every_format
-async def test_usage_is_told_at_the_end(wire):
+async def test_usage_is_reported_at_the_end(wire):
     async with asked(wire, wire.reply(("text", "Hi"), usage=(120, 45))) as (_, model):
         [usage] = only(TokenUsage, await parts_of(model))
     assert (usage.input, usage.output) == (120, 45)
 
 
-async def test_tokens_of_the_cache_and_of_thoughts_are_told_where_the_provider_tells_them():
+async def test_cache_and_thought_tokens_are_reported_if_known():
     wire = Chat()
     details = {
         "prompt_tokens_details": {"cached_tokens": 100},
@@ -110,7 +111,7 @@ async def test_tokens_of_the_cache_and_of_thoughts_are_told_where_the_provider_t
     assert (usage.input, usage.cached_read, usage.output, usage.thought) == (120, 100, 45, 40)
 
 
-async def test_the_cost_is_told_where_it_is_known():
+async def test_cost_is_reported_if_known():
     wire = Anthropic()
     async with asked(wire, wire.reply(("text", "Hi"), usage=(1_000_000, 100))) as (_, model):
         [usage] = only(TokenUsage, await parts_of(model))
@@ -118,7 +119,7 @@ async def test_the_cost_is_told_where_it_is_known():
     assert usage.cost_usd > 1
 
 
-async def test_an_address_of_ones_own_has_no_known_cost():
+async def test_custom_address_has_no_known_cost():
     wire = Chat()
     async with asked(wire, wire.reply(("text", "Hi"))) as (_, model):
         [usage] = only(TokenUsage, await parts_of(model))
@@ -126,14 +127,14 @@ async def test_an_address_of_ones_own_has_no_known_cost():
 
 
 @every_format
-@pytest.mark.parametrize(("finish", "reason"), [("length", "max_tokens"), ("refusal", "refusal")])
-async def test_a_reply_that_is_cut_short_says_why(wire, finish, reason):
+@each_row(("finish", "reason"), [("length", "max_tokens"), ("refusal", "refusal")])
+async def test_cut_reply_reports_the_reason(wire, finish, reason):
     async with asked(wire, wire.reply(("text", "Well, "), finish=finish)) as (_, model):
         parts = await parts_of(model)
     assert only(ReplyStop, parts) == [ReplyStop(reason)]
 
 
-async def test_the_words_of_a_refusal_are_shown():
+async def test_text_of_a_refusal_is_shown():
     wire = Chat()
     refusal = wire.chunk({"refusal": "I will not."})
     async with asked(wire, wire.reply(("raw", refusal))) as (_, model):
@@ -143,12 +144,12 @@ async def test_the_words_of_a_refusal_are_shown():
 
 
 @every_format
-async def test_a_whole_reply_gives_no_reason_to_stop(wire):
+async def test_complete_reply_has_no_stop_reason(wire):
     async with asked(wire, wire.reply(("text", "Done."))) as (_, model):
         assert only(ReplyStop, await parts_of(model)) == []
 
 
-async def test_an_id_that_was_used_before_is_made_new():
+async def test_reused_call_id_is_made_unique():
     wire = Chat()
     call = ("call", "call_0", "read_file", '{"path": "', "a" * LONG_ARGUMENTS_CHARS, '"}')
     async with asked(wire, wire.reply(call)) as (_, model):
@@ -159,7 +160,7 @@ async def test_an_id_that_was_used_before_is_made_new():
 
 
 @formats_with_text_arguments
-async def test_what_was_chosen_reaches_the_provider(wire):
+async def test_chosen_options_reach_the_provider(wire):
     async with asked(wire, wire.reply(("text", "Hi")), headers={"x-team": "red"}) as (provider, model):
         await parts_of(model, tools=[READ], instructions="Be brief.", max_output_tokens=99)
     [request] = provider.requests
@@ -175,7 +176,7 @@ async def test_what_was_chosen_reaches_the_provider(wire):
     )
 
 
-async def test_what_was_chosen_reaches_google():
+async def test_chosen_options_reach_google():
     wire = Google()
     async with asked(wire, wire.reply(("text", "Hi")), headers={"x-team": "red"}, thought_level="low") as (
         provider,
@@ -192,7 +193,7 @@ async def test_what_was_chosen_reaches_google():
     assert (tool["name"], tool["parameters_json_schema"]) == (READ.name, READ.parameters)
 
 
-async def test_a_thought_level_reaches_the_provider():
+async def test_thought_level_reaches_the_provider():
     wire = Responses()
     async with asked(wire, wire.reply(("text", "Hi")), thought_level="low") as (provider, model):
         await parts_of(model)

@@ -1,4 +1,4 @@
-"""The first agent file for a session, whether it is trusted or not."""
+"""The first agent file for a session, trusted or not."""
 
 from dragoman.assistant.profile.choice import find_at_home, find_explicit, find_in_project
 

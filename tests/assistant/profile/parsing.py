@@ -1,4 +1,4 @@
-"""Agent files of a few lines, parsed, and the sentences about their changes."""
+"""Parses short agent files and describes their changes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Servers added to an agent file and taken from it: the rest of the file stays, to the byte."""
+"""Adding and removing servers in an agent file. The rest of the file stays the same to the byte."""
 
 import json
 import os
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.assistant.profile import ProfileError
-from dragoman.assistant.profile.editing import EditRefused, _means, add_server, remove_server
+from dragoman.assistant.profile.editing import ProfileEditError, _parses_to, add_server, remove_server
 from dragoman.assistant.profile.profile import parse_profile
 from dragoman.assistant.yaml_edits import COMMENT, MappingEntry, add, remove, render_flow
 from dragoman.text import is_visible
+from tests.table import each_row
 
 TIME = {"command": "uvx", "args": ["mcp-server-time", "--local-timezone", "Europe/Berlin"], "env": {"TZ": "env://TZ"}}
 PATH = Path("/p/dragoman.yaml")
@@ -34,10 +35,10 @@ def edit(file, text, name="time", entry=None):
 
 
 def first_that_means(texts, profile):
-    return next(text for text in texts if _means(text, PATH, profile))
+    return next(text for text in texts if _parses_to(text, PATH, profile))
 
 
-def test_the_file_is_made_when_there_is_none(file):
+def test_missing_file_is_created(file):
     add_server(file, "time", TIME)
     assert file.read_text() == (
         f"mcpServers:\n  {COMMENT}\n  time:\n    command: uvx\n"
@@ -47,7 +48,7 @@ def test_the_file_is_made_when_there_is_none(file):
     assert os.listdir(file.parent) == ["dragoman.yaml"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         ("mcpServers:\n", "mcpServers:\n  t:\n    command: x\n"),
@@ -85,7 +86,7 @@ def test_the_file_is_made_when_there_is_none(file):
         ),
     ],
 )
-def test_a_server_is_added_where_a_person_would_add_it(file, before, after):
+def test_server_is_added_like_a_hand_written_one(file, before, after):
     assert edit(file, before, "t", {"command": "x"}) == after
 
 
@@ -107,7 +108,7 @@ def test_a_server_is_added_where_a_person_would_add_it(file, before, after):
         ("model: m\nmcpServers:\n  't': {command: x}", "model: m\nmcpServers:"),
     ],
 )
-def test_a_server_is_removed_and_the_comments_stay(file, before, after):
+def test_server_is_removed_and_comments_stay(file, before, after):
     file.write_text(before)
     remove_server(file, "t")
     assert file.read_text() == after
@@ -134,16 +135,16 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("text", ["", "mcpServers:\n", "mcpServers: {}", "{}", "model: m\n"])
-def test_any_name_is_written_so_that_it_is_read_again(file, name, text):
+@each_row("name", NAMES)
+@each_row("text", ["", "mcpServers:\n", "mcpServers: {}", "{}", "model: m\n"])
+def test_any_name_is_written_so_that_it_is_read_back(file, name, text):
     added = edit(file, text, name)
     assert list(yaml.safe_load(added)["mcpServers"]) == [name]
     remove_server(file, name)
     assert file.read_text() == text
 
 
-def test_a_json_file_stays_one(file):
+def test_json_file_stays_json(file):
     text = json.dumps({"model": "m", "mcpServers": {"a": {"command": "y"}}}, indent=2)
     assert json.loads(edit(file, text))["mcpServers"]["time"] == TIME
 
@@ -219,7 +220,7 @@ OTHERS = st.sampled_from(
 
 @st.composite
 def files(draw):
-    """Make an agent file in block style, with the key somewhere in it or not."""
+    """Return an agent file in block style, with or without the key."""
     parts = draw(st.lists(OTHERS, max_size=3, unique_by=lambda lines: lines[0].partition(":")[0]))
     servers = draw(SERVERS)
     if servers is not None:
@@ -245,14 +246,14 @@ def add_and_remove(text, change):
 @given(files(), WORDS, ENTRIES)
 @settings(max_examples=2000 if SOAK else 100)
 @example("mcpServers:", "t", {"command": "x"})
-def test_what_was_added_is_removed_to_the_byte(text, name, entry):
+def test_added_server_is_removed_to_the_byte(text, name, entry):
     _, removed = add_and_remove(text, MappingEntry("mcpServers", name, entry))
     assert removed == text
 
 
 @given(st.integers(0, 8), st.sampled_from([{}, {"mcpServers": {}}, {"mcpServers": {"a": {"url": "http://h"}}}]), WORDS)
 @settings(max_examples=50)
-def test_what_was_added_to_json_is_json_and_is_removed_to_the_byte(indent, servers, name):
+def test_server_added_to_json_is_removed_to_the_byte(indent, servers, name):
     text = json.dumps({**servers, "model": "m"}, indent=indent or None)
     added, removed = add_and_remove(text, MappingEntry("mcpServers", name, {"command": "x"}))
     assert json.loads(added)["mcpServers"][name] == {"command": "x"}
@@ -262,32 +263,32 @@ def test_what_was_added_to_json_is_json_and_is_removed_to_the_byte(indent, serve
 @pytest.mark.parametrize(
     ("text", "name", "entry", "words"),
     [
-        ("mcpServers: {time: {command: x}}", "time", TIME, "has a server time already; remove that one first"),
+        ("mcpServers: {time: {command: x}}", "time", TIME, "already has a server time; remove that one first"),
         ("", "time", {"url": "https://h", "command": "x"}, "mcpServers.time.url: expected either command or url"),
         ("", "time", {"comand": "x"}, "did you mean command?"),
-        ("", "a\nb", TIME, "expected a name that can be shown"),
-        ("model: &m {name: x, options: {headers: &h {}}}\nmcpServers: *h", "time", TIME, "changed by hand"),
-        ("? mcpServers\n: \n", "time", TIME, "changed by hand"),
-        ("metadata: {name: x}\nsettings: {}\n", "time", TIME, "a file of TsAgent, which dragoman only reads"),
+        ("", "a\nb", TIME, "expected a name of printable characters"),
+        ("model: &m {name: x, options: {headers: &h {}}}\nmcpServers: *h", "time", TIME, "edit the file yourself"),
+        ("? mcpServers\n: \n", "time", TIME, "edit the file yourself"),
+        ("metadata: {name: x}\nsettings: {}\n", "time", TIME, "a TsAgent file, which dragoman can only read"),
     ],
 )
-def test_what_cannot_be_added_is_refused_and_the_file_is_as_it_was(file, text, name, entry, words):
+def test_refused_addition_leaves_the_file_unchanged(file, text, name, entry, words):
     file.write_text(text)
-    with pytest.raises(EditRefused) as caught:
+    with pytest.raises(ProfileEditError) as caught:
         add_server(file, name, entry)
     assert words in str(caught.value)
     assert file.read_text() == text
 
 
-def test_a_server_that_is_not_there_cannot_be_removed(file):
+def test_missing_server_cannot_be_removed(file):
     file.write_text("mcpServers: {a: {command: x}, b: {command: y}}")
-    with pytest.raises(EditRefused, match="it has no server time; its servers are: a, b"):
+    with pytest.raises(ProfileEditError, match="it has no server time; its servers are: a, b"):
         remove_server(file, "time")
-    with pytest.raises(EditRefused, match="its servers are: none"):
+    with pytest.raises(ProfileEditError, match="its servers are: none"):
         remove_server(file.parent / "nowhere.yaml", "time")
 
 
-def test_a_wrong_file_is_refused_with_its_lines(file):
+def test_invalid_file_is_refused_with_its_lines(file):
     file.write_text("model: m\nmodle: x\n")
     with pytest.raises(ProfileError, match=r"yaml:2: modle"):
         add_server(file, "time", TIME)
@@ -295,11 +296,11 @@ def test_a_wrong_file_is_refused_with_its_lines(file):
     with pytest.raises(ProfileError, match="not YAML"):
         add_server(file, "time", TIME)
     file.write_bytes(b"\xff")
-    with pytest.raises(EditRefused, match="not UTF-8"):
+    with pytest.raises(ProfileEditError, match="not UTF-8"):
         add_server(file, "time", TIME)
 
 
-def test_the_mode_stays_and_a_link_is_written_through(tmp_path):
+def test_file_mode_stays_and_a_link_is_followed(tmp_path):
     target, link = tmp_path / "real" / "agent.yaml", tmp_path / "dragoman.yaml"
     target.parent.mkdir()
     target.write_text("model: m\n")
@@ -320,6 +321,6 @@ def test_paths_of_an_entry_are_relative_to_the_file(file):
     assert (server.command, server.cwd) == (str(file.parent / "bin/server"), str(file.parent / "data"))
 
 
-def test_a_directory_that_is_not_there_is_a_clear_refusal(tmp_path):
-    with pytest.raises(EditRefused, match="cannot be written: No such file or directory"):
+def test_missing_directory_is_a_clear_error(tmp_path):
+    with pytest.raises(ProfileEditError, match="cannot be written: No such file or directory"):
         add_server(tmp_path / "no" / "dragoman.yaml", "time", TIME)

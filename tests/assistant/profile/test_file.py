@@ -1,4 +1,4 @@
-"""What an agent file may say, and how a wrong one is refused."""
+"""The content of an agent file, and the errors for an invalid one."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.assistant.profile import MissingVariable, Profile, ProfileError
+from dragoman.assistant.profile import MissingVariableError, Profile, ProfileError
 from dragoman.assistant.profile.profile import MAX_OWN_BYTES, load_profile, parse_profile
 from dragoman.assistant.profile.settings import (
     ModelOptions,
@@ -18,6 +18,7 @@ from dragoman.assistant.profile.settings import (
 )
 from dragoman.assistant.profile.sources import MAX_BYTES
 from tests.assistant.profile.parsing import parse
+from tests.table import each_row
 
 ROOT = Path(__file__).parents[3]
 CANARY = "sk-canary-7391"
@@ -29,7 +30,7 @@ def problems(text):
     return [(problem.line, problem.text) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "profile"),
     [
         ("", Profile()),
@@ -38,7 +39,6 @@ def problems(text):
         ("permissions:\nlimits:\nmodel:\nmcpServers:\nrules:\nreferences:\nsearch:\n", Profile()),
         ("model: guide", Profile(model=ModelSettings("guide"))),
         ("model: script:replies.yaml", Profile(model=ModelSettings("script:/p/replies.yaml"))),
-        ("model: {name: 'local:/m/x.gguf'}", Profile(model=ModelSettings("local:/m/x.gguf"))),
         ("instructions: |\n  one\n  two\n", Profile(instructions="one\ntwo\n")),
         ("permissions: {mode: plan, timeout_s: 30}", Profile(permissions=Permissions("plan", timeout_s=30.0))),
         ("permissions: {mode: yolo, allow_yolo: yes}", Profile(permissions=Permissions("yolo", allow_yolo=True))),
@@ -62,11 +62,11 @@ model:
         ),
     ],
 )
-def test_a_good_file_is_read(text, profile):
+def test_valid_file_is_read(text, profile):
     assert parse(text) == profile
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "words"),
     [
         ("limit: {}", 1, "limit: unknown key; did you mean limits?"),
@@ -80,7 +80,7 @@ def test_a_good_file_is_read(text, profile):
         ("limits: {mcp_wait_s: .nan}", 1, "expected a number of at least 0, got nan"),
         ("limits: {mcp_wait_s: .inf}", 1, "got inf"),
         (f"limits: {{mcp_wait_s: 1{'0' * 400}}}", 1, "got 1000"),
-        (f"limits: {{mcp_wait_s: 1{'0' * 5000}}}", 1, "the value is not what its tag or form says"),
+        (f"limits: {{mcp_wait_s: 1{'0' * 5000}}}", 1, "the value does not match its tag or form"),
         ("limits: {command_timeout_s: 0}", 1, "expected a number above 0 or null, got 0"),
         ("limits: [1]", 1, "limits: expected a mapping with turn_requests"),
         ("limits: {? [a] : 1}", 1, "limits: expected a name as key, got a list"),
@@ -90,7 +90,7 @@ def test_a_good_file_is_read(text, profile):
         (
             "permissions:\n  allow_yolo: false\n  mode: yolo",
             3,
-            "permissions.mode: yolo needs allow_yolo: true beside it",
+            "permissions.mode: yolo needs allow_yolo: true",
         ),
         ("permissions: {allow_yolo: maybe}", 1, "expected true or false, got text"),
         ("permissions: {timeout_s: 2001-02-03}", 1, "got a date"),
@@ -109,10 +109,10 @@ def test_a_good_file_is_read(text, profile):
         ("search: {top_n: 0}", 1, "search.top_n: expected a whole number of at least 1, got 0"),
         ("search: {min_score: 2}", 1, "search.min_score: expected a number from 0 to 1, got 2"),
         ("limits: {mcp_call_timeout_s: 0}", 1, "expected a number above 0 or null, got 0"),
-        ("model: script:~nobody-has-this-home/x", 1, "model: ~nobody-has-this-home/x is no path"),
+        ("model: script:~nobody-has-this-home/x", 1, "model: ~nobody-has-this-home/x is not a valid path"),
         ("instructions: 5", 1, "expected text or a mapping with file, got a whole number; put it in quotes"),
         ("instructions: {file: nowhere.md}", 1, "instructions.file: nowhere.md cannot be read: No such file"),
-        ('instructions: {file: "a\\0b"}', 1, "is no path"),
+        ('instructions: {file: "a\\0b"}', 1, "is not a valid path"),
         (
             "- a",
             1,
@@ -123,9 +123,9 @@ def test_a_good_file_is_read(text, profile):
         ("model: x\n  limits: y", 2, "not YAML"),
         ("model: x\n---\nmodel: y", 2, "not YAML"),
         ("model: *nowhere", 1, "not YAML"),
-        ("limits: {allow: \x07}", 1, "not YAML: a character that no text may hold"),
-        ("x: 1\nlimits: {turn_requests: !!int x}", 2, "the value is not what its tag or form says"),
-        ("permissions: {allow_yolo: !!bool x}", 1, "the value is not what its tag or form says"),
+        ("limits: {allow: \x07}", 1, "not YAML: it contains a character that is not allowed"),
+        ("x: 1\nlimits: {turn_requests: !!int x}", 2, "the value does not match its tag or form"),
+        ("permissions: {allow_yolo: !!bool x}", 1, "the value does not match its tag or form"),
         ("model: !!python/object/apply:os.system [x]", 1, "got a list"),
         ("model: !secret x", 1, "got something else"),
         ("<<: {model: x}", 1, "<<: unknown key"),
@@ -134,16 +134,43 @@ def test_a_good_file_is_read(text, profile):
         ("x: 1\n" + "- " * 100_000, 2, ""),
     ],
 )
-def test_a_bad_file_is_refused_with_line_and_reason(text, line, words):
+def test_invalid_file_is_refused_with_line_and_reason(text, line, words):
     assert any(at == line and words in problem for at, problem in problems(text)), problems(text)
 
 
-def test_all_problems_of_a_file_are_told_at_once_in_order():
+@pytest.mark.parametrize(
+    ("text", "line", "sentence"),
+    [
+        ("model: x\nrules: [a\n", 2, "the list that begins with [ on this line has no comma between its items, or no "),
+        ("model: {name: x\nlimits: 1\n", 1, "the mapping that begins with { on this line has no comma between its "),
+        ("model: 'x\nlimits: 1\n", 1, "the quoted text that begins on this line has no closing quote"),
+        ("model: a: b\n", 1, 'a ":" is not expected here; check the indentation, or put the value in quotes'),
+        ("model: @x\n", 1, "a value cannot begin with this character; put it in quotes"),
+        ("model:\n\tname: x\n", 2, "this line is indented with a tab; use spaces"),
+        ("model: guide\n\tname: x\n", 2, "this line is indented with a tab; use spaces"),
+        ("rules:\n  - x\n\t- y\n", 3, "this line is indented with a tab; use spaces"),
+        ("instructions: |\n\tBe brief.\n", 2, "this line is indented with a tab; use spaces"),
+        ("rules: - x\n", 1, "a list cannot begin here; write each item on a line of its own"),
+        ("model\n: x\n", 2, "this line does not continue the lines before it; check its indentation"),
+        ("model: *secret\n", 1, "this alias has no anchor; put a value that begins with * in quotes"),
+        ("- a\nmodel: x\n", 2, "this line does not continue the lines before it; check its indentation"),
+        ("model: ]\n", 1, "a value is expected here; put a value that begins with a special character in quotes"),
+        ("model: x\n---\nmodel: y\n", 2, "a second document begins here, but a file may have only one"),
+        ("%YAML 3.0\n---\na", 1, "the syntax is not valid here"),
+    ],
+)
+def test_syntax_error_names_its_line_and_the_fix(text, line, sentence):
+    [(at, problem)] = problems(text)
+    assert at == line
+    assert problem.startswith(f"not YAML: {sentence}")
+
+
+def test_all_problems_are_reported_together_in_order():
     text = "limit: {}\nmodel:\n  apikey: s\n  name: x\nlimits:\n  turn_requests: 0\npermissions: {mode: aks}\n"
     assert [line for line, _ in problems(text)] == [1, 3, 6, 7]
 
 
-def test_the_message_names_the_file_and_each_line():
+def test_message_names_the_file_and_each_line():
     with pytest.raises(ProfileError) as caught:
         parse("limit: 1\nmodle: 2\n")
     assert str(caught.value) == (
@@ -152,13 +179,13 @@ def test_the_message_names_the_file_and_each_line():
     )
 
 
-def test_instructions_come_from_a_file_beside_the_agent_file(tmp_path):
+def test_instructions_come_from_a_file_next_to_the_agent_file(tmp_path):
     (tmp_path / "prompt.md").write_text("Be brief.")
     (tmp_path / "a.yaml").write_text("instructions: {file: prompt.md}")
     assert load_profile(tmp_path / "a.yaml").profile.instructions == "Be brief."
 
 
-def test_a_change_of_the_named_file_changes_the_digest(tmp_path):
+def test_changing_a_named_file_changes_the_digest(tmp_path):
     prompt, file = tmp_path / "prompt.md", tmp_path / "a.yaml"
     file.write_text("instructions: {file: prompt.md}")
     prompt.write_text("Be brief.")
@@ -167,7 +194,7 @@ def test_a_change_of_the_named_file_changes_the_digest(tmp_path):
     assert load_profile(file).digest != before
 
 
-def test_a_confined_file_names_no_file_outside_its_directory(tmp_path):
+def test_confined_file_cannot_name_files_outside_its_directory(tmp_path):
     (tmp_path / "secret").write_text(CANARY)
     project = tmp_path / "project"
     project.mkdir()
@@ -191,20 +218,20 @@ def test_a_confined_file_names_no_file_outside_its_directory(tmp_path):
     ],
     ids=["directory", "fifo", "device", "huge", "binary", "loop"],
 )
-def test_what_is_no_readable_text_is_refused(tmp_path, make, words):
+def test_unreadable_text_is_refused(tmp_path, make, words):
     make(tmp_path / "a.yaml")
     with pytest.raises(ProfileError, match=words):
         load_profile(tmp_path / "a.yaml")
 
 
-def test_a_projects_file_is_smaller_than_the_persons_own_may_be(tmp_path):
+def test_project_file_has_a_lower_size_limit_than_the_users(tmp_path):
     (tmp_path / "a.yaml").write_bytes(b"#" * (MAX_BYTES + 1))
     assert load_profile(tmp_path / "a.yaml").profile == Profile()
     with pytest.raises(ProfileError, match="more than 1,048,576 bytes"):
         load_profile(tmp_path / "a.yaml", confined=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"mcpServers: {{a: {{command: x, args: [-t, env://{CANARY} {CANARY}]}}}}",
@@ -223,7 +250,7 @@ def test_a_projects_file_is_smaller_than_the_persons_own_may_be(tmp_path):
         f"model: {{name: x, api_key: 'env://{CANARY} {CANARY}'}}",
     ],
 )
-def test_a_secret_is_shown_by_no_repr_and_no_error(text):
+def test_secret_appears_in_no_repr_and_no_error(text):
     try:
         shown = repr(parse(text))
     except ProfileError as error:
@@ -231,7 +258,7 @@ def test_a_secret_is_shown_by_no_repr_and_no_error(text):
     assert CANARY not in shown
 
 
-def test_a_secret_is_looked_up_on_every_use(monkeypatch):
+def test_secret_is_looked_up_on_every_use(monkeypatch):
     secret = parse("model: {name: x, api_key: env://DRAGOMAN_TEST_KEY}").model.api_key
     for value in ("one", "two"):
         monkeypatch.setenv("DRAGOMAN_TEST_KEY", value)
@@ -239,13 +266,13 @@ def test_a_secret_is_looked_up_on_every_use(monkeypatch):
         assert repr(secret) == "Secret(env://DRAGOMAN_TEST_KEY)"
 
 
-def test_a_secret_may_stand_in_the_file_itself():
+def test_secret_may_be_written_in_the_file():
     assert parse(f"model: {{name: x, api_key: {CANARY}}}").model.api_key.reveal() == CANARY
 
 
 @pytest.mark.parametrize("environment", [{}, {"NOT_THERE": ""}])
-def test_a_missing_variable_is_named(environment):
-    with pytest.raises(MissingVariable, match="NOT_THERE is not set") as caught:
+def test_missing_variable_is_named(environment):
+    with pytest.raises(MissingVariableError, match="the environment variable NOT_THERE is not set") as caught:
         Secret("env://NOT_THERE").reveal(environment)
     assert caught.value.variable == "NOT_THERE"
 
@@ -254,14 +281,14 @@ def blocks(page):
     return re.findall(r"^```(yaml|json)\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
-def test_every_agent_file_in_the_docs_is_a_good_one():
+def test_every_agent_file_in_the_docs_is_valid():
     examples = blocks("docs/agent-file.md")
     assert len(examples) >= 3
     for _, example in examples:
         assert parse(example) != Profile()
 
 
-def test_the_mistakes_in_the_docs_are_told_as_they_are_told_there():
+def test_errors_in_the_docs_match_the_real_ones():
     shown = (ROOT / "docs/agent-file.md").read_text().split("## Mistakes")[1].split("```\n")[1]
     with pytest.raises(ProfileError) as caught:
         parse_profile("limit: 1\n\npermissions:\n  mode: cod\n", Path("/home/me/dragoman.yaml"))

@@ -1,4 +1,4 @@
-"""Rules and references: in the file, in files of their own, and in folders."""
+"""Rules and references: inline, in files, and in folders."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from dragoman.assistant.profile import ProfileError, TextItem, describe_changes
 from dragoman.assistant.profile.profile import load_profile
 from dragoman.assistant.profile.sources import MAX_FILES
 from tests.assistant.profile.parsing import parse
+from tests.table import each_row
 
 
 @pytest.fixture
@@ -31,13 +32,13 @@ rules:
 """,
     ],
 )
-def test_a_mapping_and_a_list_say_the_same_and_are_sorted_by_priority_then_name(text):
+def test_mapping_and_list_are_equivalent_and_sorted(text):
     expected = (TextItem("a", "one", "d", 7, "agent"), TextItem("b", "two"), TextItem("c", "three"))
     assert parse(text).rules == expected
     assert parse(text.replace("rules", "references")).references == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "words"),
     [
         ("rules:\n  a: {}", 2, "rules.a.text: expected either text or file"),
@@ -47,8 +48,8 @@ def test_a_mapping_and_a_list_say_the_same_and_are_sorted_by_priority_then_name(
         ("rules:\n  - {name: a/b, text: x}", 2, "rules[0].name: expected a name of letters, digits"),
         ("rules:\n  - text: x", 2, "rules[0].name: is missing"),
         ("rules:\n  - {name: a}", 2, "rules[0].text: expected one of text, file and dir"),
-        ("rules:\n  - {dir: x, name: a}", 2, "rules[0].dir: stands alone"),
-        ("rules:\n  - {name: a, text: x}\n  - {name: a, text: y}", 3, "rules[1]: a is there twice"),
+        ("rules:\n  - {dir: x, name: a}", 2, "rules[0].dir: can be combined only"),
+        ("rules:\n  - {name: a, text: x}\n  - {name: a, text: y}", 3, "rules[1]: a occurs twice"),
         ("rules:\n  a: {text: x, priority: 1000}", 2, "expected a whole number from 0 to 999, got 1000"),
         ("rules:\n  a: {text: x, include: never}", 2, "expected one of agent, always, manual, got never"),
         ("rules:\n  a: {file: nowhere.md}", 2, "rules.a.file: nowhere.md cannot be read: No such file"),
@@ -57,14 +58,14 @@ def test_a_mapping_and_a_list_say_the_same_and_are_sorted_by_priority_then_name(
         ("rules: text", 1, "rules: expected a list or a mapping, got text"),
     ],
 )
-def test_a_wrong_item_is_refused_with_line_and_words(text, line, words):
+def test_invalid_item_is_refused_with_line_and_message(text, line, words):
     with pytest.raises(ProfileError) as caught:
         parse(text)
     problems = [(problem.line, problem.text) for problem in caught.value.problems]
     assert any(at == line and words in problem for at, problem in problems), problems
 
 
-def test_words_come_from_a_file_and_from_a_folder_of_markdown(project):
+def test_texts_come_from_a_file_and_from_a_markdown_folder(project):
     (project / "style.md").write_text("Short.")
     (project / "rules/plain one.md").write_text("\ufeffJust text.\n")
     (project / "rules/head.md").write_text(
@@ -86,18 +87,24 @@ def test_words_come_from_a_file_and_from_a_folder_of_markdown(project):
     ]
 
 
-def test_a_wrong_head_is_refused_with_its_own_file_and_line(project):
+def test_invalid_front_matter_is_refused_with_its_file_and_line(project):
     (project / "rules/a.md").write_text("---\nname: a\nprio: 1\n---\nText.")
     with pytest.raises(ProfileError, match=r"rules/a\.md:3: prio: unknown key"):
         load(project, "rules: {dir: rules}")
 
 
-def test_a_head_that_does_not_end_is_text(project):
+def test_file_name_cannot_break_the_line(project):
+    (project / "rules/a\nb\u202e.md").write_text("---\nprio: 1\n---\nText.")
+    with pytest.raises(ProfileError, match=r"rules/a\\nb\\u202e\.md:2: prio: unknown key"):
+        load(project, "rules: {dir: rules}")
+
+
+def test_unclosed_front_matter_is_text(project):
     (project / "rules/a.md").write_text("---\nname: a")
     assert load(project, "rules: {dir: rules}").profile.rules == (TextItem("a", "---\nname: a"),)
 
 
-def test_a_change_in_a_named_file_or_folder_changes_the_digest(project):
+def test_changing_a_named_file_or_folder_changes_the_digest(project):
     rule = project / "rules/a.md"
     rule.write_text("one")
     text = "rules: {dir: rules}"
@@ -111,7 +118,7 @@ def test_a_change_in_a_named_file_or_folder_changes_the_digest(project):
     assert len(digests) == 4
 
 
-def test_a_projects_file_names_no_text_outside(project):
+def test_project_file_cannot_name_texts_outside(project):
     (project.parent / "secret.md").write_text("canary")
     (project / "link.md").symlink_to(project.parent / "secret.md")
     (project / "rules/link.md").symlink_to(project.parent / "secret.md")
@@ -129,23 +136,23 @@ def test_a_projects_file_names_no_text_outside(project):
     assert load(project, "rules: {a: {file: link.md}}", confined=False).profile.rules == (TextItem("a", "canary"),)
 
 
-def test_a_folder_with_too_many_files_is_refused(project):
+def test_folder_with_too_many_files_is_refused(project):
     for number in range(MAX_FILES + 1):
         (project / f"rules/{number}.md").touch()
     with pytest.raises(ProfileError, match=f"more than {MAX_FILES} files"):
         load(project, "rules: {dir: rules}")
 
 
-def test_what_the_model_would_be_given_is_shown():
+def test_texts_for_the_model_are_shown():
     references = "references: {r: {text: Know., include: manual}}"
     text = f"rules: {{a: Obey., long: {{text: {'x' * 250}, include: agent}}}}\n{references}"
     own = "rules: {mine: Mine.}\nreferences: {r: {text: Know., include: manual}, s: S.}"
     assert describe_changes(parse(text), parse(own)) == [
-        "It would give the model the rule a, in every turn: «Obey.»",
+        "It would send the model the rule a, in every turn: «Obey.»",
         (
-            f"It would give the model the rule long, when found by the search: «{'x' * 200}» … and 50 characters more; "
+            f"It would send the model the rule long, when found by the search: «{'x' * 200}» … and 50 more characters; "
             "read them in the file before you agree"
         ),
-        "It would leave out your rules mine.",
-        "It would leave out your references s.",
+        "It would remove your rules mine.",
+        "It would remove your references s.",
     ]

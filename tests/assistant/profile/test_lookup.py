@@ -1,4 +1,4 @@
-"""Which agent file counts, and what a project's own has to wait for."""
+"""Which agent file is used, and what a project's file must wait for."""
 
 import hashlib
 
@@ -13,6 +13,7 @@ from dragoman.assistant.profile import (
 )
 from tests.assistant.profile.finding import first_profile
 from tests.assistant.profile.parsing import changes
+from tests.table import each_row
 
 
 @pytest.fixture
@@ -29,13 +30,13 @@ def write(directory, text):
     return path
 
 
-def test_without_any_file_all_is_default(places):
+def test_defaults_apply_without_any_file(places):
     home, project = places
     assert first_profile(None, str(project), home) == FoundProfile(Profile(), None, "none", "")
     assert first_profile(None, str(project), home / "not there").origin == "none"
 
 
-def test_the_first_found_counts(places, tmp_path):
+def test_first_file_found_is_used(places, tmp_path):
     home, project = places
     named = tmp_path / "named.yaml"
     named.write_text("model: named")
@@ -49,18 +50,29 @@ def test_the_first_found_counts(places, tmp_path):
     assert (found.profile.model.name, found.origin) == ("named", "explicit")
 
 
-def test_a_named_file_that_is_not_there_is_an_error(places, tmp_path):
+def test_named_folder_means_the_file_in_it(places, tmp_path):
+    home, project = places
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(ProfileError, match=r"there is no dragoman\.yaml in this folder"):
+        first_profile(folder, str(project), home)
+    path = write(folder, "model: in-folder")
+    found = first_profile(folder, str(project), home)
+    assert (found.profile.model.name, found.path, found.origin) == ("in-folder", path, "explicit")
+
+
+def test_missing_named_file_is_an_error(places, tmp_path):
     with pytest.raises(ProfileError, match=r"nowhere\.yaml: there is no such agent file; `dragoman init` writes one"):
         first_profile(tmp_path / "nowhere.yaml", str(places[1]), places[0])
 
 
-def test_a_session_in_the_home_uses_the_persons_own_file(places):
+def test_session_in_the_home_uses_the_users_own_file(places):
     home, _ = places
     write(home, "model: mine")
     assert first_profile(None, str(home), home).origin == "home"
 
 
-def test_a_projects_file_is_ignored_with_a_notice_until_the_person_agreed(places):
+def test_project_file_is_ignored_with_a_notice_until_approved(places):
     home, project = places
     write(home, "model: mine")
     path = write(project, "model: theirs")
@@ -79,7 +91,7 @@ def test_a_projects_file_is_ignored_with_a_notice_until_the_person_agreed(places
     assert choose_profile(None, str(project), home, trust).pending is not None
 
 
-def test_a_refused_file_is_not_asked_about_again(places):
+def test_refused_file_is_not_asked_about_again(places):
     home, project = places
     write(project, "model: theirs")
     trust = TrustStore(home)
@@ -90,7 +102,7 @@ def test_a_refused_file_is_not_asked_about_again(places):
     assert "as you decided" in choice.notice
 
 
-def test_a_projects_file_that_changes_nothing_needs_no_word(places):
+def test_project_file_without_changes_needs_no_approval(places):
     home, project = places
     write(home, "limits: {turn_requests: 9}")
     write(project, "# nothing else\nlimits: {turn_requests: 9}")
@@ -98,7 +110,7 @@ def test_a_projects_file_that_changes_nothing_needs_no_word(places):
     assert (choice.found.origin, choice.pending, choice.notice) == ("project", None, None)
 
 
-def test_a_wrong_file_of_a_project_is_ignored_and_a_wrong_one_of_the_person_is_an_error(places):
+def test_invalid_project_file_is_ignored_but_the_users_is_an_error(places):
     home, project = places
     write(project, "modle: x")
     choice = choose_profile(None, str(project), home, TrustStore(home))
@@ -109,7 +121,7 @@ def test_a_wrong_file_of_a_project_is_ignored_and_a_wrong_one_of_the_person_is_a
         choose_profile(None, str(project), home, TrustStore(home))
 
 
-def test_a_named_file_is_believed(places, tmp_path):
+def test_named_file_is_trusted(places, tmp_path):
     named = tmp_path / "named.yaml"
     named.write_text("permissions: {mode: code}")
     assert (
@@ -117,7 +129,7 @@ def test_a_named_file_is_believed(places, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "instead_of", "sentences"),
     [
         ("", "", []),
@@ -136,26 +148,34 @@ def test_a_named_file_is_believed(places, tmp_path):
             "",
             [
                 "It would use the model x.",
-                "It brings an API key of its own.",
+                "It contains its own API key.",
                 "It would send the header A with every request to the model.",
                 "It would set the model's temperature to 1.0.",
                 "It reads the environment variable B.",
             ],
         ),
-        ("", "model: mine", ["It would use the built-in model in place of yours."]),
-        ("instructions: Obey.", "", ["It would give the model these instructions: «Obey.»"]),
-        ("", "instructions: Mine.", ["It would leave out your instructions."]),
-        ("permissions: {mode: code}", "", ["It would let edits inside the project run without asking (mode code)."]),
-        ("", "permissions: {mode: plan}", ["It would begin in the mode ask: reads run, everything else asks."]),
+        ("", "model: mine", ["It would use the built-in model instead of yours."]),
+        ("instructions: Obey.", "", ["It would send the model these instructions: «Obey.»"]),
+        ("", "instructions: Mine.", ["It would remove your instructions."]),
+        (
+            "permissions: {mode: code}",
+            "",
+            ["Sessions would begin in the mode code: edits inside the project run without asking."],
+        ),
+        (
+            "",
+            "permissions: {mode: plan}",
+            ["Sessions would begin in the mode ask: reading is allowed, everything else asks."],
+        ),
         (
             "permissions: {mode: yolo, allow_yolo: true, ask_outside_reads: true, remember: project, timeout_s: 5}",
             "",
             [
-                "It would let everything run without asking (mode yolo).",
-                "It would let the mode yolo be chosen, in which everything runs without asking.",
-                "Reading files outside the project would be asked for.",
-                "What you always allow would hold in all sessions of the project.",
-                "A question for permission would wait 5 s for an answer.",
+                "Sessions would begin in the mode yolo: everything runs without asking.",
+                "It would allow the mode yolo, in which everything runs without asking.",
+                "Reading files outside the project would ask.",
+                "What you always allow would be allowed in all sessions of the project.",
+                "A permission request would wait 5 s for an answer.",
             ],
         ),
         (
@@ -169,23 +189,24 @@ def test_a_named_file_is_believed(places, tmp_path):
         ),
     ],
 )
-def test_what_a_file_would_change_is_said_in_sentences(text, instead_of, sentences):
+def test_changes_of_a_file_are_described_in_sentences(text, instead_of, sentences):
     assert changes(text, instead_of) == sentences
 
 
-def test_long_instructions_are_shown_cut_and_say_how_much_is_left():
+def test_long_instructions_are_shortened_with_a_count():
     [sentence] = changes(f"instructions: {'a' * 700}")
-    assert "… and 200 characters more; read them in the file" in sentence
+    assert "… and 200 more characters; read them in the file" in sentence
 
 
-def test_nothing_in_a_sentence_plays_with_the_terminal():
+def test_sentences_contain_no_control_characters():
     text = 'model: "a\\e[2J"\ninstructions: "x\\e[8mhidden\\u202Ebackwards\\nnext"'
     shown = "".join(changes(text))
     assert "\x1b" not in shown
     assert "\u202e" not in shown
-    assert "\nnext" in shown
+    assert r"\nnext" in shown
+    assert "\n" not in shown
 
 
-def test_a_secret_is_in_no_sentence():
+def test_sentences_contain_no_secrets():
     text = "model: {name: x, api_key: sk-canary, options: {headers: {A: sk-canary}}}"
     assert "sk-canary" not in "".join(changes(text))

@@ -1,4 +1,4 @@
-"""The published schema is made from the types, and says what the reader says."""
+"""The published schema is generated from the types and agrees with the reader."""
 
 import json
 import re
@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dragoman.assistant.profile.profile import parse_profile
+from tests.table import each_row
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "src/dragoman/assistant/profile/agent-file.schema.json").read_text())
@@ -18,12 +19,12 @@ TEMPLATE = ROOT / "src/dragoman/assistant/profile/template.yaml"
 
 
 def uncommented():
-    """Take the # away, as a person would: prose has a blank and a letter behind it."""
+    """Remove the # as a user would. In prose, a blank and a letter follow it."""
     return re.sub(r"^#(?! \S|$)", "", TEMPLATE.read_text(), flags=re.MULTILINE)
 
 
 def keys(schema=SCHEMA, name=""):
-    """Yield the dotted name of every key that has no keys of its own; what a person names is NAME."""
+    """Yield the dotted name of every leaf key. NAME stands for names that users choose."""
     for part in [schema, *schema.get("anyOf", [])]:
         if "$ref" in part:
             yield from keys(SCHEMA["$defs"][part["$ref"].rpartition("/")[2]], name)
@@ -43,17 +44,17 @@ def is_in(data, parts):
     return isinstance(data, dict) and parts[0] in data and is_in(data[parts[0]], parts[1:])
 
 
-def test_the_schema_in_the_docs_is_up_to_date():
+def test_schema_in_the_docs_is_up_to_date():
     command = [sys.executable, ROOT / "scripts/generate_profile_schema.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_schema_is_a_schema():
+def test_schema_is_a_valid_schema():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "{}",
@@ -67,11 +68,11 @@ def test_the_schema_is_a_schema():
         "references: [{name: a, text: b}, {dir: c}]",
     ],
 )
-def test_the_schema_takes_a_good_file(text):
+def test_schema_accepts_a_valid_file(text):
     jsonschema.validate(yaml.safe_load(text), SCHEMA)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "limit: {}",
@@ -87,12 +88,12 @@ def test_the_schema_takes_a_good_file(text):
         "search: {top_k: 0}",
     ],
 )
-def test_the_schema_refuses_a_bad_file(text):
+def test_schema_rejects_an_invalid_file(text):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(yaml.safe_load(text), SCHEMA)
 
 
-def test_every_key_is_in_the_documentation():
+def test_every_key_is_documented():
     page = (ROOT / "docs/agent-file.md").read_text()
     shown = {re.sub("^references", "rules", key) for key in keys()}
     assert {"mcpServers.NAME.tools.NAME.include", "rules.NAME.priority", "search.top_k"} <= shown
@@ -104,21 +105,21 @@ def test_every_key_has_a_description():
         assert all(value["description"] for value in definition["properties"].values())
 
 
-def test_the_template_says_nothing_as_it_is():
+def test_template_changes_nothing_as_it_is():
     assert yaml.safe_load(TEMPLATE.read_text()) is None
 
 
-def test_the_template_without_its_comment_signs_is_a_good_file_with_every_key():
+def test_uncommented_template_is_valid_and_has_every_key():
     data = yaml.safe_load(uncommented())
     jsonschema.validate(data, SCHEMA)
     parse_profile(uncommented(), TEMPLATE)
     missing = {key for key in keys() if not is_in(data, key.split("."))}
-    # In place of a text, a file: there is none beside the template.
+    # A text replaces the file, because there is none next to the template.
     files = {"instructions.file"} | {f"{key}.NAME.{way}" for key in ("rules", "references") for way in ("file", "dir")}
     assert missing - files == {"rules.NAME.name"}
 
 
-def test_the_template_shows_the_defaults():
+def test_template_shows_the_defaults():
     profile = parse_profile(uncommented(), TEMPLATE)
     default = parse_profile("", TEMPLATE)
     shown = (profile.permissions, profile.limits, profile.search)

@@ -1,12 +1,13 @@
-"""The agent's own MCP servers, as its file has them."""
+"""The agent's own MCP servers in its file."""
 
 import pytest
 
-from dragoman.assistant.profile import AgentServer, MissingVariable, ProfileError, ToolSettings
-from dragoman.assistant.profile.servers import Argument
+from dragoman.assistant.profile import AgentServer, MissingVariableError, ProfileError
+from dragoman.assistant.profile.servers import Argument, ToolSettings
 from dragoman.assistant.profile.settings import Secret
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 from tests.assistant.profile.parsing import changes, parse
+from tests.table import each_row
 
 CANARY = "sk-canary-7391"
 
@@ -16,7 +17,7 @@ def one(entry):
     return server
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "server"),
     [
         ("{command: uvx}", AgentServer("s", "uvx")),
@@ -44,7 +45,7 @@ def one(entry):
         ),
     ],
 )
-def test_a_server_is_written_as_in_other_clients(entry, server):
+def test_server_format_matches_other_clients(entry, server):
     assert one(entry) == server
 
 
@@ -53,15 +54,23 @@ def test_servers_keep_the_order_of_the_file():
     assert [server.name for server in servers] == ["b", "a"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "words"),
     [
         ("mcpServers:\n  s:\n    include: agent", 3, "mcpServers.s.command: expected either command or url"),
         ("mcpServers:\n  s:\n    command: x\n    url: http://h", 4, "mcpServers.s.url: expected either command or url"),
         ("mcpServers:\n  s: {comand: x}", 2, "mcpServers.s.comand: unknown key; did you mean command?"),
-        ("mcpServers:\n  s:\n    url: http://h\n    args: [x]", 4, "mcpServers.s.args: goes with command"),
-        ("mcpServers:\n  s:\n    command: x\n    headers: {A: b}", 4, "mcpServers.s.headers: goes with url"),
-        ("mcpServers:\n  s:\n    command: x\n    type: sse", 4, "mcpServers.s.type: a command is always stdio"),
+        ("mcpServers:\n  s:\n    url: http://h\n    args: [x]", 4, "mcpServers.s.args: can be used only with command"),
+        (
+            "mcpServers:\n  s:\n    command: x\n    headers: {A: b}",
+            4,
+            "mcpServers.s.headers: can be used only with url",
+        ),
+        (
+            "mcpServers:\n  s:\n    command: x\n    type: sse",
+            4,
+            "mcpServers.s.type: can be used only with url; a command always uses stdio",
+        ),
         ("mcpServers:\n  s: {url: 'http://h', type: stdio}", 2, "expected http or sse for a url"),
         ("mcpServers:\n  s: {url: 'http://u:p@h'}", 2, "with no name or password in it"),
         ("mcpServers:\n  s: {url: 'ftp://h'}", 2, "expected an http or https address"),
@@ -72,11 +81,11 @@ def test_servers_keep_the_order_of_the_file():
         ),
         ("mcpServers:\n  s: {command: x, args: ['env://']}", 2, "expected the name of an environment variable after"),
         ("mcpServers:\n  s: {command: x, args: a}", 2, "mcpServers.s.args: expected a list, got text"),
-        ("mcpServers:\n  s: {command: x, env: {A=B: c}}", 2, "mcpServers.s.env: expected names of variables"),
+        ("mcpServers:\n  s: {command: x, env: {A=B: c}}", 2, "mcpServers.s.env: expected variable names"),
         ("mcpServers:\n  s: {command: x, env: [A=b]}", 2, "mcpServers.s.env: expected a mapping, got a list"),
-        ('mcpServers:\n  s: {command: "x\\0"}', 2, "no program takes a NUL character"),
-        ("mcpServers:\n  s: {url: 'http://h', headers: {'A b': c}}", 2, "expected names of headers"),
-        ('mcpServers:\n  s: {url: "http://h", headers: {A: "b\\nC: d"}}', 2, "a header has one line"),
+        ('mcpServers:\n  s: {command: "x\\0"}', 2, "must not contain a NUL character"),
+        ("mcpServers:\n  s: {url: 'http://h', headers: {'A b': c}}", 2, "expected header names"),
+        ('mcpServers:\n  s: {url: "http://h", headers: {A: "b\\nC: d"}}', 2, "a header must be one line"),
         (
             "mcpServers:\n  s: {command: x, include: agnt}",
             2,
@@ -92,34 +101,34 @@ def test_servers_keep_the_order_of_the_file():
             2,
             "mcpServers.s.tools.t.permision: unknown key",
         ),
-        ("mcpServers:\n  s: {command: ~nobody-has-this-home/x}", 2, "is no path: nobody has that home"),
+        ("mcpServers:\n  s: {command: ~nobody-has-this-home/x}", 2, "is not a valid path: the user does not exist"),
         ("mcpServers:\n  s: {command: x}\n  s: {command: y}", 3, "mcpServers.s: is given twice"),
-        ('mcpServers:\n  "": {command: x}', 2, "expected a name that can be shown"),
+        ('mcpServers:\n  "": {command: x}', 2, "expected a name of printable characters"),
         ("mcpServers: [x]", 1, "mcpServers: expected a mapping, got a list"),
         ("mcpserver: {}", 1, "mcpserver: unknown key; did you mean mcpServers?"),
     ],
 )
-def test_a_wrong_server_is_refused_with_line_and_words(text, line, words):
+def test_invalid_server_is_refused_with_line_and_message(text, line, words):
     with pytest.raises(ProfileError) as caught:
         parse(text)
     problems = [(problem.line, problem.text) for problem in caught.value.problems]
     assert any(at == line and words in problem for at, problem in problems), problems
 
 
-def test_secrets_are_told_when_the_server_is_started():
-    environment = {"T": "told", "D": "too"}
-    stdio = one("{command: x, args: [-t, 'env://T'], env: {A: b, C: 'env://D'}, cwd: d}")
+def test_secrets_are_revealed_when_the_server_starts():
+    environment = {"T": "told", "D_TOKEN": "too"}
+    stdio = one("{command: x, args: [-t, 'env://T'], env: {A: b, C: 'env://D_TOKEN'}, cwd: d}")
     env = (("A", "b"), ("C", "too"))
-    assert stdio.definition(environment) == StdioServer("s", "x", ("-t", "told"), env, "/p/d", ("told",))
+    assert stdio.definition(environment) == StdioServer("s", "x", ("-t", "told"), env, "/p/d", ("too",))
     http = one("{url: 'https://h', headers: {A: 'env://T'}}")
     assert http.definition(environment) == HttpServer("s", "https://h", (("A", "told"),))
     assert one("{url: 'https://h', type: sse}").definition(environment) == SseServer("s", "https://h")
     assert one("{command: x}").definition({}).cwd is None
-    with pytest.raises(MissingVariable, match="T is not set"):
+    with pytest.raises(MissingVariableError, match="the environment variable T is not set"):
         http.definition({})
 
 
-def test_what_is_said_of_a_tool_counts_before_what_is_said_of_its_server():
+def test_tool_settings_override_the_servers():
     server = one("{command: x, include: agent, permission: ask, tools: {t: {include: manual}, u: {permission: allow}}}")
     assert [server.include_of(tool) for tool in "tuv"] == ["manual", "agent", "agent"]
     assert [server.permission_of(tool) for tool in "tuv"] == ["ask", "allow", "ask"]
@@ -142,7 +151,7 @@ def test_what_is_said_of_a_tool_counts_before_what_is_said_of_its_server():
         (
             "mcpServers: {a: {url: 'https://h/mcp?key=k', headers: {A: b}}}",
             "",
-            ["It would use the MCP server a at https://h/mcp and more behind it, with the headers A."],
+            ["It would use the MCP server a at https://h/mcp and a query that is not shown, with the headers A."],
         ),
         (
             """
@@ -152,28 +161,28 @@ mcpServers:
             "mcpServers: {a: {command: x}, b: {command: y}}",
             [
                 "It would start a program, the MCP server a: x.",
-                "What a says about which of its tools only read would be believed; those would not ask.",
+                "The tools that a marks as read-only would run without asking.",
                 "The tools of a would run without asking.",
-                "The tools of a would be put before the model when found by the search.",
+                "The tools of a would be sent to the model when found by the search.",
                 "The tool t of a would be refused.",
-                "The tool u of a would be put before the model when added by hand.",
-                "It would leave out your servers b.",
+                "The tool u of a would be sent to the model when added manually.",
+                "It would remove your servers b.",
             ],
         ),
         ("search: {top_k: 50}", "", ["The search setting top_k would be 50 instead of 20."]),
     ],
 )
-def test_what_would_be_started_is_said_in_sentences(text, instead_of, sentences):
+def test_started_programs_are_described_in_sentences(text, instead_of, sentences):
     assert changes(text, instead_of) == sentences
 
 
-def test_a_long_command_is_shown_whole_and_plays_with_no_terminal():
+def test_long_command_is_shown_in_full_without_control_characters():
     shown = "".join(changes(f'mcpServers: {{a: {{command: sh, args: [-c, "{"y" * 3000}; rm\\e[8m"]}}}}'))
     assert f"{'y' * 3000}; rm" in shown
     assert "\x1b" not in shown
 
 
-def test_a_secret_is_in_no_sentence():
+def test_sentences_contain_no_secrets():
     started = f"{{command: x, env: {{A: {CANARY}}}}}"
     reached = f"{{url: 'http://h?{CANARY}', headers: {{A: {CANARY}}}}}"
     assert CANARY not in "".join(changes(f"mcpServers: {{a: {started}, b: {reached}}}"))

@@ -1,4 +1,4 @@
-"""Files of TsAgent are read as they are, and what does not count in them is said."""
+"""TsAgent files are used without conversion, and ignored keys are reported."""
 
 import json
 
@@ -61,15 +61,15 @@ def load(directory, text, name="tsagent.yaml", **options):
     return load_profile(directory / name, **options)
 
 
-def taken(loaded):
-    return {row.key for row in loaded.understood if row.taken}
+def used_keys(loaded):
+    return {row.key for row in loaded.understood if row.used}
 
 
-def left(loaded):
-    return {row.key for row in loaded.understood if not row.taken}
+def ignored_keys(loaded):
+    return {row.key for row in loaded.understood if not row.used}
 
 
-def test_a_file_with_everything_in_it_is_read(tmp_path):
+def test_complete_file_is_read(tmp_path):
     loaded = load(tmp_path, NEW)
     profile = loaded.profile
     assert profile.model == ModelSettings(
@@ -95,7 +95,7 @@ def test_a_file_with_everything_in_it_is_read(tmp_path):
         AgentServer("web", url="https://h/mcp", headers={"A": Secret("b")}, transport="http"),
         AgentServer("events", url="https://h/sse", transport="sse"),
     )
-    assert left(loaded) == {
+    assert ignored_keys(loaded) == {
         "metadata",
         "settings.topP",
         "settings.theme",
@@ -106,7 +106,7 @@ def test_a_file_with_everything_in_it_is_read(tmp_path):
         "supervisors",
         "embeddings",
     }
-    assert {"settings.model", "systemPrompt", "rules[0]", "references[0]", "mcpServers.time"} <= taken(loaded)
+    assert {"settings.model", "systemPrompt", "rules[0]", "references[0]", "mcpServers.time"} <= used_keys(loaded)
     assert all(row.meaning for row in loaded.understood)
 
 
@@ -145,7 +145,7 @@ def write_old(directory):
     return json.dumps(OLD, indent=1)
 
 
-def test_the_older_form_is_read_with_the_files_beside_it(tmp_path):
+def test_older_form_is_read_with_the_files_next_to_it(tmp_path):
     loaded = load(tmp_path, write_old(tmp_path), "tsagent.json", confined=True)
     profile = loaded.profile
     assert profile.model == ModelSettings("google:gemini-2.5-flash", options=ModelOptions(0.5))
@@ -161,13 +161,16 @@ def test_the_older_form_is_read_with_the_files_beside_it(tmp_path):
             tools={"read": ToolSettings(permission="allow"), "list": ToolSettings("always")},
         ),
     )
-    assert {"prompt.md", "settings.mostRecentModel", "rules/first.mdt", "refs/second.mdt"} <= taken(loaded)
-    assert {"rules/bare.mdt", "rules/wrong.mdt", "settings.contextTopK", "providers.gemini.GOOGLE_API_KEY"} <= left(
-        loaded
-    )
+    assert {"prompt.md", "settings.mostRecentModel", "rules/first.mdt", "refs/second.mdt"} <= used_keys(loaded)
+    assert {
+        "rules/bare.mdt",
+        "rules/wrong.mdt",
+        "settings.contextTopK",
+        "providers.gemini.GOOGLE_API_KEY",
+    } <= ignored_keys(loaded)
 
 
-def test_a_change_of_what_lies_beside_it_changes_the_digest(tmp_path):
+def test_changing_a_neighbouring_file_changes_the_digest(tmp_path):
     text = write_old(tmp_path)
     digests = {load(tmp_path, text, "tsagent.json").digest}
     for name in ("prompt.md", "rules/first.mdt", "refs/second.mdt"):
@@ -180,7 +183,7 @@ def test_a_change_of_what_lies_beside_it_changes_the_digest(tmp_path):
     ("permission", "expected"),
     [("always", ("ask", "ask")), ("never", ("allow", "allow")), ("tool", (None, "allow"))],
 )
-def test_the_permission_of_a_session_counts_for_every_server(tmp_path, permission, expected):
+def test_session_permission_applies_to_every_server(tmp_path, permission, expected):
     text = (
         f"settings: {{toolPermission: {permission}}}\n"
         "mcpServers: {s: {type: stdio, command: x, args: [], tools: {t: {permissionRequired: false}}}}"
@@ -208,37 +211,37 @@ def test_the_permission_of_a_session_counts_for_every_server(tmp_path, permissio
         ("nonsense", "{}", None),
     ],
 )
-def test_models_are_called_as_they_are_here(tmp_path, model, providers, expected):
+def test_models_have_dragomans_names(tmp_path, model, providers, expected):
     assert load(tmp_path, f"settings: {{model: '{model}'}}\nproviders: {providers}").profile.model == expected
 
 
-def test_options_without_a_model_are_said_to_be_left(tmp_path):
+def test_options_without_a_model_are_reported_as_ignored(tmp_path):
     loaded = load(tmp_path, "settings: {temperature: 1, maxOutputTokens: 5, model: 'local:x'}")
-    assert left(loaded) == {"settings.temperature", "settings.maxOutputTokens", "settings.model"}
+    assert ignored_keys(loaded) == {"settings.temperature", "settings.maxOutputTokens", "settings.model"}
 
 
-def test_a_server_that_cannot_be_used_is_left_and_the_others_count(tmp_path):
+def test_unusable_server_is_ignored_and_the_others_are_used(tmp_path):
     loaded = load(
         tmp_path, "settings: {}\nmcpServers: {a: {type: stdio}, b: {type: odd, url: 'http://h'}, c: {command: x}}"
     )
     assert [server.name for server in loaded.profile.servers] == ["c"]
-    assert left(loaded) == {"mcpServers.a", "mcpServers.b"}
+    assert ignored_keys(loaded) == {"mcpServers.a", "mcpServers.b"}
 
 
-def test_a_wrong_file_is_refused_with_its_lines(tmp_path):
+def test_invalid_file_is_refused_with_its_lines(tmp_path):
     with pytest.raises(ProfileError, match=r"tsagent\.yaml:2: settings\.toolPermission: expected one of always, never"):
         load(tmp_path, "settings:\n  toolPermission: sometimes")
     with pytest.raises(ProfileError, match="expected a mapping"):
         load(tmp_path, "[]")
 
 
-def test_any_name_will_do_for_a_file_with_its_keys(tmp_path):
+def test_file_with_tsagents_keys_may_have_any_name(tmp_path):
     assert load(tmp_path, NEW, "bob.yaml").profile.instructions == "Be kind."
     with pytest.raises(ProfileError, match="settings: unknown key"):
         load(tmp_path, "settings: {}", "bob.yaml")
 
 
-def test_it_is_found_where_ours_is_looked_for_but_after_it(tmp_path):
+def test_tsagent_file_is_found_after_dragoman_yaml(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
@@ -246,7 +249,7 @@ def test_it_is_found_where_ours_is_looked_for_but_after_it(tmp_path):
     choice = choose_profile(None, str(project), home, TrustStore(home))
     assert (choice.found.profile.instructions, choice.found.origin) == ("json", "home")
     assert choice.notice == (
-        f"{home / 'tsagent.json'} counts. It was written for TsAgent, and these of its keys are not used here: "
+        f"{home / 'tsagent.json'} is used. It was written for TsAgent. These of its keys are not used here: "
         "settings.theme."
     )
     (home / "tsagent.yaml").write_text("systemPrompt: yaml")
@@ -256,7 +259,7 @@ def test_it_is_found_where_ours_is_looked_for_but_after_it(tmp_path):
     assert choose_profile(None, str(project), home, TrustStore(home)).found.profile.instructions == "ours"
 
 
-def test_one_in_a_project_waits_for_the_persons_word(tmp_path):
+def test_project_file_waits_for_the_users_approval(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
@@ -274,11 +277,11 @@ def test_one_in_a_project_waits_for_the_persons_word(tmp_path):
     assert "supervisors" in choice.notice
 
 
-def test_nothing_is_said_of_a_file_that_is_understood_whole(tmp_path):
+def test_fully_understood_file_needs_no_notice(tmp_path):
     assert describe_unused_keys(load(tmp_path, "systemPrompt: x").understood) == ""
 
 
-def test_no_secret_is_in_the_table(tmp_path):
+def test_table_contains_no_secrets(tmp_path):
     text = (
         "settings: {model: 'openai:x'}\n"
         "providers: {openai: {OPENAI_API_KEY: sk-canary, X: sk-canary}, claude: {K: sk-canary}}\n"

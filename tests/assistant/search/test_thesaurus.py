@@ -5,6 +5,7 @@ from subprocess import run
 import pytest
 
 from dragoman.assistant.search.thesaurus import STOP_WORDS, Thesaurus, all_words, load_thesaurus, read_groups, stem
+from tests.table import each_row
 
 GROUPS = read_groups()
 OPPOSITES = [
@@ -34,22 +35,22 @@ def key(term):
 
 
 def headed(head):
-    """The terms of all groups that begin with this one."""
+    """Return the terms of all groups that begin with this one."""
     return {key(term) for group in GROUPS if group[0] == head for term in group}
 
 
 def share(one, other, groups=None):
-    """Whether two texts have a concept in common."""
+    """Return whether two texts share a concept."""
     thesaurus = Thesaurus(groups) if groups else load_thesaurus()
     asked = {concept for term in thesaurus.read(all_words(one)) for concept in term.concepts}
     return bool(asked & thesaurus.concepts(all_words(other)))
 
 
-def test_the_thesaurus_is_large():
+def test_thesaurus_is_large():
     assert len(GROUPS) >= 600
 
 
-def test_every_group_joins_different_terms():
+def test_every_group_has_different_terms():
     for group in GROUPS:
         assert len(group) >= 2
         assert len(set(group)) == len(group), group
@@ -61,18 +62,18 @@ def test_every_term_is_lower_case_and_has_words():
         assert key(term), term
 
 
-def test_no_word_that_says_nothing_stands_alone():
+def test_no_term_is_only_a_stop_word():
     assert not {term for group in GROUPS for term in group} & STOP_WORDS
 
 
-@pytest.mark.parametrize(("one", "other"), OPPOSITES)
-def test_no_term_stands_for_a_deed_and_its_opposite(one, other):
+@each_row(("one", "other"), OPPOSITES)
+def test_opposite_terms_share_no_concept(one, other):
     assert headed(one)
     assert headed(other)
     assert not headed(one) & headed(other)
 
 
-def test_no_two_groups_are_the_same():
+def test_no_two_groups_are_equal():
     assert len({frozenset(map(key, group)) for group in GROUPS}) == len(GROUPS)
 
 
@@ -87,11 +88,11 @@ def test_no_two_groups_are_the_same():
         ("merge requests", "list pull requests"),
     ],
 )
-def test_what_people_say_stands_for_what_tools_are_called(said, tool):
+def test_colloquial_phrases_match_tool_names(said, tool):
     assert share(said, tool)
 
 
-def test_a_phrase_is_found_in_any_form_of_its_words():
+def test_phrase_is_found_in_any_form_of_its_words():
     groups = [["pull request", "patch"]]
     for text in ("pull request", "Pull Requests", "pulling requested"):
         assert share(text, "patches", groups)
@@ -99,36 +100,36 @@ def test_a_phrase_is_found_in_any_form_of_its_words():
         assert not share(text, "patches", groups)
 
 
-def test_a_query_means_the_longest_phrase_and_the_phrases_within_it():
+def test_query_has_the_longest_phrase_and_the_phrases_in_it():
     groups = [["download", "pull"], ["pull request", "patch"], ["open a pull request", "propose"]]
     assert share("open a pull request", "propose", groups)
     assert share("open a pull request", "patch", groups)
     assert not share("open a pull request", "download", groups)
 
 
-def test_a_text_has_the_concepts_of_all_that_stands_in_it():
+def test_text_has_the_concepts_of_all_its_terms():
     groups = [["create", "new"], ["create page", "document this"]]
     assert share("new", "create page", groups)
     assert share("document this", "create page", groups)
 
 
-def test_a_word_may_stand_for_several_things():
+def test_word_may_have_several_concepts():
     groups = [["book", "reserve"], ["book", "novel"]]
     assert share("book", "reserve", groups)
     assert share("book", "novel", groups)
     assert not share("reserve", "novel", groups)
 
 
-def test_words_that_it_does_not_have_are_kept_as_they_are():
+def test_unknown_words_are_kept():
     terms = Thesaurus([["dog", "hound"]]).read(["Xylo", "dog"])
     assert [(list(term.words), bool(term.concepts)) for term in terms] == [(["Xylo"], False), (["dog"], True)]
 
 
-def test_it_is_part_of_the_package():
+def test_thesaurus_is_part_of_the_package():
     assert resources.files("dragoman.assistant.search").joinpath("thesaurus.txt").is_file()
 
 
-def test_it_is_read_once_and_not_before_it_is_needed():
+def test_thesaurus_is_read_once_on_first_use():
     program = (
         "import dragoman.assistant.search, dragoman.assistant.search.lexical as lexical\n"
         "from dragoman.assistant.search.thesaurus import load_thesaurus\n"

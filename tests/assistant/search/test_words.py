@@ -1,9 +1,10 @@
 import pytest
 
 from dragoman.assistant.search.thesaurus import stem
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "forms",
     [
         "merge merges merging merged",
@@ -18,7 +19,7 @@ from dragoman.assistant.search.thesaurus import stem
         "company companies",
     ],
 )
-def test_the_forms_of_a_word_have_one_stem(forms):
+def test_forms_of_a_word_have_one_stem(forms):
     assert len({stem(form) for form in forms.split()}) == 1
 
 

@@ -1,4 +1,4 @@
-"""Sessions with MCP servers, driven by a script, and all that can be seen of them."""
+"""Sessions with MCP servers, driven by a script, and everything visible of them."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from dragoman.protocol.methods import (
     SESSION_REQUEST_PERMISSION,
     SESSION_RESUME,
 )
-from dragoman.protocol.notice import words_of
+from dragoman.protocol.notice import notice_text
 from tests.assistant.running import running_agent
 from tests.mcp.servers.commands import scripted
 
@@ -21,7 +21,7 @@ SERVERS = "dragoman/mcp"
 
 
 class WatchedModel:
-    """Replies from a script, and records the requests."""
+    """Replies from a script and records the requests."""
 
     def __init__(self, *replies):
         self._script = parse_script(json.dumps(replies), "test.yaml")
@@ -34,11 +34,11 @@ class WatchedModel:
         return WatchedConversation(self._script.start(), self.requests)
 
     def tools(self):
-        """Return the names of the servers' tools, request by request."""
+        """Return the names of the servers' tools in each request."""
         return [[tool.name for tool in request.tools if "__" in tool.name] for request, _ in self.requests]
 
     def results(self):
-        """Return the results of tools that the last request told of."""
+        """Return the tool results in the last request."""
         return self.requests[-1][1][-1].results
 
 
@@ -61,14 +61,14 @@ def call(name, **arguments):
 
 
 def stdio(name="one", *, env=None, meta=None, **options):
-    """Return a scripted server as a client gives it."""
+    """Return a scripted server in the client's form."""
     command, *args = scripted(**options)
     variables = [v1.EnvVariable(name=key, value=value) for key, value in (env or {}).items()]
     return v1.McpServerStdio(name=name, command=command, args=args, env=variables, meta=meta)
 
 
 def in_file(command, **settings):
-    """Return a scripted server as an agent file has it."""
+    """Return a scripted server in the agent file's form."""
     return {"command": command[0], "args": command[1:], **settings}
 
 
@@ -88,7 +88,7 @@ class Turn:
             for update in updates
             if isinstance(update, v1.AgentMessageChunk) and isinstance(update.content, v1.TextContent)
         )
-        self.notices = [words_of(update) for update in updates if isinstance(update, v1.Notice)]
+        self.notices = [notice_text(update) for update in updates if isinstance(update, v1.Notice)]
         self.calls = merged(updates)
 
     @property
@@ -107,15 +107,15 @@ class Talk:
         self.cwd = str(cwd)
         self._position = len(client.updates)
 
-    async def ask(self, words="go"):
-        """Prompt, and return the turn."""
+    async def ask(self, prompt="go"):
+        """Send a prompt and return the turn."""
         begin = len(self.client.updates)
-        response = await self.client.prompt(self.id, words)
+        response = await self.client.prompt(self.id, prompt)
         updates = [each.update for each in self.client.updates[begin:] if each.session_id == self.id]
         return Turn(response.stop_reason, updates)
 
     def news(self):
-        """Return how the servers were, each time that the client was told of a change."""
+        """Return the servers' states at each change that the client was notified of."""
         return [
             each.update.meta[SERVERS]
             for each in self.client.updates[self._position :]
@@ -123,11 +123,11 @@ class Talk:
         ]
 
     def statuses(self):
-        """Return how the servers are by now, by name."""
+        """Return the current states of the servers by name."""
         return {status["name"]: status for status in [self.meta.get(SERVERS, []), *self.news()][-1]}
 
     async def until(self, state="ready", *names, **fields):
-        """Wait until these servers, or all, are in this state, and have these other fields."""
+        """Wait until these servers, or all, have this state and these other fields."""
 
         def arrived(_):
             now = self.statuses()
@@ -138,17 +138,17 @@ class Talk:
 
     async def load(self, *servers, **options):
         request = v1.LoadSessionRequest(session_id=self.id, cwd=self.cwd, mcp_servers=list(servers), **options)
-        self.take((await self.client.connection.call(SESSION_LOAD, request)).meta)
+        self.apply_meta((await self.client.connection.call(SESSION_LOAD, request)).meta)
 
     async def resume(self, *servers, **options):
         request = v1.ResumeSessionRequest(session_id=self.id, cwd=self.cwd, mcp_servers=list(servers), **options)
-        self.take((await self.client.connection.call(SESSION_RESUME, request)).meta)
+        self.apply_meta((await self.client.connection.call(SESSION_RESUME, request)).meta)
 
     async def close(self):
         await self.client.connection.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=self.id))
 
-    def take(self, meta):
-        """Count from the status in an answer."""
+    def apply_meta(self, meta):
+        """Continue from the status in an answer."""
         self.meta, self._position = meta or {}, len(self.client.updates)
 
 
@@ -161,7 +161,7 @@ async def begin(client, cwd, *servers, **options):
 
 @asynccontextmanager
 async def connected(place, *replies, decide=lambda _: "allow", **options):
-    """Give a client of our agent that has agreed on the protocol, and the model."""
+    """Yield an initialized client of our agent, and the model."""
     model = WatchedModel(*(replies or [text()]))
     async with running_agent(place[1], model=model, decide=decide, **options) as client:
         await client.initialize()
@@ -170,7 +170,7 @@ async def connected(place, *replies, decide=lambda _: "allow", **options):
 
 @asynccontextmanager
 async def talking(place, *replies, servers=(), wait=True, **options):
-    """Give a session with servers, which are ready unless that is not to be waited for, and its model."""
+    """Yield a session and its model. By default its servers are ready."""
     async with connected(place, *replies, **options) as (client, model):
         talk = await begin(client, place[0], *servers)
         if wait:
@@ -179,21 +179,21 @@ async def talking(place, *replies, servers=(), wait=True, **options):
 
 
 class Question:
-    """Holds the answers to permission requests back until `answered` is set."""
+    """Holds back the answers to permission requests until `answered` is set."""
 
     def __init__(self, client):
         self.asked = asyncio.Event()
         self.answered = asyncio.Event()
         client.routes.on_request(SESSION_REQUEST_PERMISSION, self._answer)
 
-    async def _answer(self, params, request):
+    async def _answer(self, params):
         self.asked.set()
         await self.answered.wait()
         return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id="allow_once"))
 
 
 def merged(updates):
-    """Return the tool calls among updates, each with its last fields, and every content it had."""
+    """Return the tool calls of updates, each with its last fields and all its contents."""
     calls = {}
     for update in updates:
         if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
@@ -205,7 +205,7 @@ def merged(updates):
 
 
 def said(call):
-    """Return the text that a call ended with."""
+    """Return the final text of a call."""
     return "\n".join(each.content.text for each in call["content"] if isinstance(each.content, v1.TextContent))
 
 

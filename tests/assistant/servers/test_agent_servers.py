@@ -1,4 +1,4 @@
-"""The servers of the agent file: shared, shadowed by the client's, and what the file says of their tools."""
+"""The agent file's servers: sharing, shadowing by the client's, and tool settings."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def pids(file):
     return [int(pid) for pid in file.read_text().split()]
 
 
-async def test_the_agents_servers_are_in_its_sessions_after_the_clients(place):
+async def test_sessions_list_the_agents_servers_after_the_clients(place):
     write_agent_file(place[1], {"own": in_file(scripted())})
     async with talking(place, call("own__echo", text="hi"), text(), servers=[stdio()]) as (talk, model):
         assert list(talk.statuses()) == ["one", "own"]
@@ -32,7 +32,7 @@ async def test_the_agents_servers_are_in_its_sessions_after_the_clients(place):
         assert "agent file" in (await talk.ask("/mcp")).text
 
 
-async def test_sessions_of_one_directory_share_a_process_which_ends_after_the_last(place, tmp_path):
+async def test_sessions_of_one_directory_share_a_server_process(place, tmp_path):
     file = tmp_path / "pids"
     write_agent_file(place[1], {"own": in_file(scripted(pid_file=str(file), echo_env=["NONE"]))})
     async with connected(place, call("own__echo"), text()) as (client, _):
@@ -47,7 +47,7 @@ async def test_sessions_of_one_directory_share_a_process_which_ends_after_the_la
         assert not alive(seen[0])
 
 
-async def test_sessions_of_other_directories_have_a_process_each(place, tmp_path):
+async def test_sessions_of_different_directories_have_their_own_process(place, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     write_agent_file(place[1], {"own": in_file(scripted(echo_env=["NONE"]))})
     async with connected(place, call("own__echo"), text()) as (client, _):
@@ -57,7 +57,7 @@ async def test_sessions_of_other_directories_have_a_process_each(place, tmp_path
         assert [each["cwd"] for each in seen] == [str(place[0]), str(tmp_path / "elsewhere")]
 
 
-async def test_a_shared_server_that_has_failed_is_tried_again_for_the_next_session(place, tmp_path):
+async def test_failed_shared_server_is_retried_for_the_next_session(place, tmp_path):
     write_agent_file(place[1], {"own": in_file(scripted(crash_at="start", crash_once=str(tmp_path / "crashed")))})
     async with connected(place) as (client, model):
         first = await begin(client, place[0])
@@ -69,7 +69,7 @@ async def test_a_shared_server_that_has_failed_is_tried_again_for_the_next_sessi
         assert model.tools() == [["own__echo"]]
 
 
-async def test_a_failure_of_the_agents_server_is_shown_in_every_session(place):
+async def test_failure_of_an_agent_server_is_shown_in_every_session(place):
     write_agent_file(place[1], {"own": in_file(scripted(crash_at="start", crash_stderr="no licence"))})
     async with connected(place) as (client, _):
         for _ in range(2):
@@ -79,12 +79,12 @@ async def test_a_failure_of_the_agents_server_is_shown_in_every_session(place):
             assert (await talk.ask()).text == "done"
 
 
-async def test_the_clients_server_stands_in_for_the_agents_of_that_name_until_it_is_removed(place, caplog):
+async def test_client_server_replaces_the_agents_of_the_same_name_until_removed(place, caplog):
     write_agent_file(place[1], {"own": in_file(scripted(tools=[{"name": "agents"}]))})
     mine = stdio("own", tools=[{"name": "clients"}])
     async with talking(place, servers=[mine]) as (talk, model):
         turn = await talk.ask()
-        assert turn.notices == ["The client's MCP server own stands in for the agent's of that name."]
+        assert turn.notices == ["The client's MCP server own replaces the agent's server of the same name."]
         assert turn.notices[0] in caplog.text
         assert model.tools()[-1] == ["own__clients"]
         assert "The agent's server own is not used" in (await talk.ask("/mcp")).text
@@ -95,7 +95,7 @@ async def test_the_clients_server_stands_in_for_the_agents_of_that_name_until_it
         assert model.tools()[-1] == ["own__agents"]
 
 
-async def test_a_server_added_later_puts_the_agents_in_its_shadow_and_stops_it(place, tmp_path):
+async def test_server_added_later_shadows_and_stops_the_agents(place, tmp_path):
     file = tmp_path / "pids"
     write_agent_file(place[1], {"own": in_file(scripted(pid_file=str(file)))})
     async with talking(place) as (talk, model):
@@ -107,7 +107,7 @@ async def test_a_server_added_later_puts_the_agents_in_its_shadow_and_stops_it(p
         assert model.tools()[-1] == ["own__clients"]
 
 
-async def test_two_sessions_one_of_which_has_it_shadowed_do_not_disturb_each_other(place, tmp_path):
+async def test_shadowing_in_one_session_does_not_affect_another(place, tmp_path):
     file = tmp_path / "pids"
     write_agent_file(place[1], {"own": in_file(scripted(pid_file=str(file)))})
     async with connected(place, call("own__echo", text="hi"), text()) as (client, _):
@@ -134,7 +134,7 @@ async def test_two_sessions_one_of_which_has_it_shadowed_do_not_disturb_each_oth
         ({"trust": True, "permission": "deny"}, 0, "failed"),
     ],
 )
-async def test_the_agent_file_says_which_tools_ask(place, settings, asked, status):
+async def test_agent_file_decides_which_tools_ask(place, settings, asked, status):
     tools = [{"name": "echo", "annotations": {"readOnlyHint": True}}]
     write_agent_file(place[1], {"own": in_file(scripted(tools=tools), **settings)})
     async with talking(place, call("own__echo"), text()) as (talk, _):
@@ -142,14 +142,14 @@ async def test_the_agent_file_says_which_tools_ask(place, settings, asked, statu
         assert (len(talk.client.permissions), turn.call["status"]) == (asked, status)
 
 
-async def test_trust_counts_only_for_tools_that_say_they_read(place):
+async def test_trust_applies_only_to_tools_marked_as_read_only(place):
     write_agent_file(place[1], {"own": in_file(scripted(), trust=True)})
     async with talking(place, call("own__echo"), text()) as (talk, _):
         await talk.ask()
         assert len(talk.client.permissions) == 1
 
 
-async def test_an_agent_file_of_the_project_starts_nothing_before_it_is_agreed_to(place, tmp_path):
+async def test_unapproved_project_file_starts_no_server(place, tmp_path):
     file = tmp_path / "pids"
     write_agent_file(place[0], {"own": in_file(scripted(pid_file=str(file)))})
     async with talking(place) as (talk, model):
@@ -162,7 +162,7 @@ async def test_an_agent_file_of_the_project_starts_nothing_before_it_is_agreed_t
         assert len(pids(file)) == 1
 
 
-async def test_an_agent_file_of_the_project_that_is_refused_starts_nothing(place, tmp_path):
+async def test_refused_project_file_starts_no_server(place, tmp_path):
     file = tmp_path / "pids"
     write_agent_file(place[0], {"own": in_file(scripted(pid_file=str(file)))})
     async with talking(place, decide=lambda _: "reject") as (talk, model):

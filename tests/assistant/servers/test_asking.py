@@ -1,4 +1,4 @@
-"""What servers ask during a call: the person, the model, and for the session's directories."""
+"""Requests of servers during a call: questions to the user, sampling and roots."""
 
 import asyncio
 import json
@@ -33,17 +33,17 @@ SAMPLE = {
 }
 
 
-class Person:
-    """Answers elicitations, or never."""
+class User:
+    """Answers elicitations, or never does."""
 
     def __init__(self, client, answer):
         self.asked = []
         self.news = asyncio.Event()
-        self.taken_back = asyncio.Event()
+        self.withdrawn = asyncio.Event()
         self._answer = answer
-        client.routes.on_request(ELICITATION_CREATE, self._take)
+        client.routes.on_request(ELICITATION_CREATE, self._elicit)
 
-    async def _take(self, params, request):
+    async def _elicit(self, params):
         self.asked.append(params)
         self.news.set()
         if self._answer is not None:
@@ -51,7 +51,7 @@ class Person:
         try:
             return await asyncio.Event().wait()
         finally:
-            self.taken_back.set()
+            self.withdrawn.set()
 
 
 def answer_of(call, kind):
@@ -60,59 +60,59 @@ def answer_of(call, kind):
 
 async def ask_with(place, answer, **options):
     async with talking(place, call("one__echo"), text(), servers=[stdio(elicit=QUESTION)], **options) as (talk, _):
-        person = Person(talk.client, answer)
+        user = User(talk.client, answer)
         turn = await talk.ask()
-        return person.asked, answer_of(turn.call, "elicit")
+        return user.asked, answer_of(turn.call, "elicit")
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "received"),
     [
         (v1.ElicitationAcceptAction(content={"size": "XL"}), {"action": "accept", "content": {"size": "XL"}}),
         (v1.ElicitationDeclineAction(), {"action": "decline"}),
         (v1.ElicitationCancelAction(), {"action": "cancel"}),
     ],
 )
-async def test_a_servers_question_is_passed_on_to_the_person(place, answer, told):
+async def test_server_question_is_passed_to_the_user(place, answer, received):
     [asked], result = await ask_with(place, answer, capabilities=FORM)
     assert asked.message == "one: Which size?"
     assert list(asked.requested_schema.properties) == ["size"]
-    assert result == {"result": told}
+    assert result == {"result": received}
 
 
-async def test_a_client_that_cannot_ask_has_the_question_declined(place):
+async def test_client_without_elicitation_declines_the_question(place):
     asked, result = await ask_with(place, v1.ElicitationAcceptAction(content={"size": "XL"}))
     assert (asked, result) == ([], {"result": {"action": "decline"}})
 
 
-async def test_a_question_that_is_open_when_the_turn_is_cancelled_is_taken_back(place, tmp_path):
+async def test_open_question_is_cancelled_with_its_turn(place, tmp_path):
     cancelled = tmp_path / "cancelled"
     server = stdio(elicit=QUESTION, cancel_file=str(cancelled))
     async with talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _):
-        person = Person(talk.client, None)
+        user = User(talk.client, None)
         turn = asyncio.create_task(talk.ask())
-        await person.news.wait()
+        await user.news.wait()
         await talk.client.cancel(talk.id)
         ended = await turn
         assert (ended.stop, ended.call["status"]) == ("cancelled", "failed")
-        await person.taken_back.wait()
+        await user.withdrawn.wait()
         await until(cancelled.exists)
         assert talk.statuses()["one"]["state"] == "ready"
         assert (await talk.ask()).text == "done"
 
 
-async def test_a_question_of_a_shared_server_reaches_the_session_that_calls_and_no_other(place):
+async def test_shared_servers_question_reaches_only_the_calling_session(place):
     write_agent_file(place[1], {"one": in_file(scripted(elicit=QUESTION))})
     async with connected(place, call("one__echo"), text(), capabilities=FORM) as (client, _):
         first, second = await begin(client, place[0]), await begin(client, place[0])
-        person = Person(client, v1.ElicitationDeclineAction())
+        user = User(client, v1.ElicitationDeclineAction())
         await second.ask()
         await first.ask()
-        assert [asked.session_id for asked in person.asked] == [second.id, first.id]
+        assert [asked.session_id for asked in user.asked] == [second.id, first.id]
 
 
-async def test_of_two_sessions_that_call_a_shared_server_at_once_neither_is_asked_for_the_other(place, tmp_path):
-    """A server over stdio does not say which call its question belongs to."""
+async def test_parallel_calls_of_a_shared_server_get_no_questions(place, tmp_path):
+    """A server over stdio does not say to which call its question belongs."""
     record = tmp_path / "record"
     tools = [
         {"name": "ask", "does": {"elicit": QUESTION, "delay_s": {"call": 0.5}}},
@@ -120,7 +120,7 @@ async def test_of_two_sessions_that_call_a_shared_server_at_once_neither_is_aske
     ]
     write_agent_file(place[1], {"one": in_file(scripted(tools=tools, record=str(record)))})
     async with connected(place, call("one__hold"), call("one__ask"), text(), capabilities=FORM) as (client, _):
-        person = Person(client, v1.ElicitationAcceptAction(content={"size": "XL"}))
+        user = User(client, v1.ElicitationAcceptAction(content={"size": "XL"}))
         asking, holding = await begin(client, place[0]), await begin(client, place[0])
 
         async def hold(talk, count):
@@ -135,13 +135,13 @@ async def test_of_two_sessions_that_call_a_shared_server_at_once_neither_is_aske
         await until(lambda: '"ask"' in record.read_text())
         held = await hold(holding, 2)
         assert answer_of((await turn).call, "elicit") == {"result": {"action": "decline"}}
-        assert person.asked == []
+        assert user.asked == []
         await client.cancel(holding.id)
         await held
 
 
 @pytest.mark.parametrize("decision", ["allow", "reject"])
-async def test_a_server_may_ask_the_model_when_the_person_agrees(place, decision):
+async def test_server_may_ask_the_model_if_the_user_agrees(place, decision):
     def decide(request):
         return decision if "asks the model" in request.tool_call.title else "allow"
 
@@ -165,7 +165,7 @@ async def test_a_server_may_ask_the_model_when_the_person_agrees(place, decision
             assert len(model.requests) == 2
 
 
-async def test_a_question_to_the_model_that_is_open_when_the_turn_is_cancelled_ends(place):
+async def test_open_model_request_ends_with_its_cancelled_turn(place):
     replies = [call("one__echo"), [{"text": "I"}, {"delay_s": 600}], text()]
     async with talking(place, *replies, servers=[stdio(sample=SAMPLE)]) as (talk, model):
         turn = asyncio.create_task(talk.ask())
@@ -179,7 +179,7 @@ async def test_a_question_to_the_model_that_is_open_when_the_turn_is_cancelled_e
         assert (await talk.ask()).text == "done"
 
 
-async def test_a_server_is_told_the_sessions_directories_and_when_they_change(place, tmp_path):
+async def test_server_learns_the_session_directories_and_their_changes(place, tmp_path):
     (tmp_path / "more").mkdir()
     record = tmp_path / "record"
     server = stdio(roots=True, record=str(record))
@@ -192,15 +192,15 @@ async def test_a_server_is_told_the_sessions_directories_and_when_they_change(pl
         assert [root["uri"] for root in roots] == [place[0].as_uri(), (tmp_path / "more").as_uri()]
 
 
-@pytest.mark.parametrize("way", ["client", "person", "agent file"])
-async def test_a_server_with_directories_of_its_own_is_told_none(place, tmp_path, way):
+@pytest.mark.parametrize("way", ["client", "user", "agent file"])
+async def test_server_with_its_own_directories_gets_no_roots(place, tmp_path, way):
     record = tmp_path / "record"
     command = scripted(record=str(record))
     given = [stdio(record=str(record), meta={"dragoman/roots": False})] if way == "client" else []
     if way == "agent file":
         write_agent_file(place[1], {"one": in_file(command, roots=False)})
     async with talking(place, servers=given) as (talk, _):
-        if way == "person":
+        if way == "user":
             await talk.ask(f"/mcp add one --no-roots {shlex.join(command)}")
         await talk.ask()
     said = [json.loads(line) for line in record.read_text().splitlines()]
@@ -210,19 +210,19 @@ async def test_a_server_with_directories_of_its_own_is_told_none(place, tmp_path
     assert "roots" not in asked["io.modelcontextprotocol/clientCapabilities"]
 
 
-class Slow(Person):
-    """Answers after longer than a call may take: when another call, begun after the question, has run out of time."""
+class Slow(User):
+    """Answers only after another call, which began after the question, has timed out."""
 
     def __init__(self, client, answer, other):
         super().__init__(client, answer)
         self._other = other
 
-    async def _take(self, params, request):
+    async def _elicit(self, params):
         assert (await self._other.ask()).call["status"] == "failed"
-        return await super()._take(params, request)
+        return await super()._elicit(params)
 
 
-async def test_the_time_in_which_a_person_thinks_is_not_the_servers(place):
+async def test_waiting_for_the_user_does_not_count_toward_the_call_timeout(place):
     write_agent_file(place[1], limits={"mcp_call_timeout_s": 1.0})
     server, hanging = stdio(elicit=QUESTION), stdio(hang_at="call")
     async with (

@@ -1,4 +1,4 @@
-"""Calling the tools of servers: what reaches the client and the model, and how calls end."""
+"""Tool calls: what reaches the client and the model, and how calls end."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ def at(kind, address):
     return make(name="one", url=f"{address}/{kind}", headers=[])
 
 
-async def test_a_call_reaches_the_server_and_its_answer_the_model(place):
+async def test_call_reaches_the_server_and_its_result_the_model(place):
     async with talking(place, call("one__echo", text="hi"), text(), servers=[stdio()]) as (talk, model):
         turn = await talk.ask()
         assert (turn.call["title"], turn.call["status"], said(turn.call)) == ("one: echo", "completed", "hi")
@@ -27,7 +27,7 @@ async def test_a_call_reaches_the_server_and_its_answer_the_model(place):
 
 
 @pytest.mark.parametrize("kind", ["mcp", "sse"])
-async def test_servers_at_addresses_are_called_as_well(place, kind):
+async def test_servers_at_urls_are_called(place, kind):
     with scripted_http() as address:
         async with talking(place, call("one__echo", text="hi"), text(), servers=[at(kind, address)]) as (talk, _):
             assert said((await talk.ask()).call) == "hi"
@@ -58,14 +58,14 @@ async def test_all_kinds_of_content_reach_client_and_model(place):
             assert isinstance(attachment, KINDS[kind])
 
 
-async def test_structured_content_reaches_the_client_as_it_is_and_the_model_in_words(place):
+async def test_structured_content_reaches_the_client_as_data_and_the_model_as_text(place):
     async with talking(place, call("one__structured"), text(), servers=[stdio(content_tools=True)]) as (talk, model):
         turn = await talk.ask()
         assert turn.call["raw_output"] == {"degrees": 21}
         assert json.loads(model.results()[0].text) == {"degrees": 21}
 
 
-async def test_an_error_of_the_tool_makes_the_call_failed(place):
+async def test_tool_error_fails_the_call(place):
     async with talking(place, call("one__error"), text(), servers=[stdio(content_tools=True)]) as (talk, model):
         turn = await talk.ask()
         assert (turn.call["status"], said(turn.call)) == ("failed", "it did not work")
@@ -73,7 +73,7 @@ async def test_an_error_of_the_tool_makes_the_call_failed(place):
         assert turn.stop == "end_turn"
 
 
-async def test_a_result_of_twenty_megabytes_reaches_the_client_whole_and_the_model_cut(place):
+async def test_huge_result_is_complete_for_the_client_and_cut_for_the_model(place):
     size = 20 * 1024 * 1024
     async with talking(place, call("one__echo"), text(), servers=[stdio(result_bytes=size)]) as (talk, model):
         turn = await talk.ask()
@@ -83,7 +83,7 @@ async def test_a_result_of_twenty_megabytes_reaches_the_client_whole_and_the_mod
 
 
 @pytest.mark.parametrize("kind", ["stdio", "mcp", "sse"])
-async def test_progress_is_shown_in_order_and_the_result_last(place, kind):
+async def test_progress_is_shown_in_order_before_the_result(place, kind):
     options = {"progress": 30}
     with scripted_http(options) as address:
         server = stdio(**options) if kind == "stdio" else at(kind, address)
@@ -93,7 +93,7 @@ async def test_progress_is_shown_in_order_and_the_result_last(place, kind):
             assert turn.call["status"] == "completed"
 
 
-async def test_what_a_server_logs_goes_into_our_log_and_not_to_the_client(place, caplog):
+async def test_server_log_goes_to_our_log_not_to_the_client(place, caplog):
     caplog.set_level(logging.INFO, "dragoman.mcp")
     log = [{"level": "warning", "data": "the disk is nearly full"}, {"level": "debug", "data": {"free": 3}}]
     async with talking(place, call("one__echo", text="hi"), text(), servers=[stdio(log=log)]) as (talk, _):
@@ -106,7 +106,7 @@ async def test_what_a_server_logs_goes_into_our_log_and_not_to_the_client(place,
 
 
 @pytest.mark.parametrize("kind", ["stdio", "mcp", "sse"])
-async def test_a_cancelled_turn_cancels_the_call_at_the_server(place, tmp_path, kind):
+async def test_cancelled_turn_cancels_the_call_at_the_server(place, tmp_path, kind):
     cancelled = tmp_path / "cancelled"
     options = {"hang_at": "call", "cancel_file": str(cancelled), "progress": 1, "log": [{"data": "begun"}]}
     options["record"] = str(tmp_path / "record")
@@ -122,7 +122,7 @@ async def test_a_cancelled_turn_cancels_the_call_at_the_server(place, tmp_path, 
             assert (await talk.ask()).text == "done"
 
 
-async def test_a_call_that_takes_too_long_is_cancelled_and_the_turn_goes_on(place, tmp_path):
+async def test_call_that_times_out_is_cancelled_and_the_turn_continues(place, tmp_path):
     write_agent_file(place[1], limits={"mcp_call_timeout_s": 0.3})
     cancelled = tmp_path / "cancelled"
     server = stdio(hang_at="call", cancel_file=str(cancelled))
@@ -135,7 +135,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_the_turn_goes_on(plac
         await until(cancelled.exists)
 
 
-async def test_tools_that_come_while_the_session_runs_are_given_to_the_model(place):
+async def test_tools_added_during_the_session_are_sent_to_the_model(place):
     server = stdio(list_changed_after_call=True)
     replies = [call("one__echo"), text(), call("one__added_1", text="new"), text()]
     async with talking(place, *replies, servers=[server]) as (talk, model):
@@ -146,22 +146,26 @@ async def test_tools_that_come_while_the_session_runs_are_given_to_the_model(pla
         assert model.tools()[2] == ["one__echo", "one__added_1"]
 
 
-async def test_a_tool_that_is_announced_before_the_result_of_a_call_is_in_the_next_request(place):
-    server = stdio(list_changed_in_call=True, delay_s={"list": 0.2})
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_tool_announced_before_a_result_is_in_the_next_request(place, transport):
+    options = {"list_changed_in_call": True, "delay_s": {"list": 0.2}}
     replies = [call("one__echo"), call("one__added_1"), call("one__added_2", text="new"), text()]
-    async with talking(place, *replies, servers=[server]) as (talk, model):
-        turn = await talk.ask()
-        assert [len(tools) for tools in model.tools()] == [1, 2, 3, 4]
-        assert said(turn.calls[-1]) == "new"
+    with scripted_http(options) as address:
+        http = v1.McpServerHttp(name="one", url=f"{address}/mcp", headers=[])
+        server = http if transport == "http" else stdio(**options)
+        async with talking(place, *replies, servers=[server]) as (talk, model):
+            turn = await talk.ask()
+            assert [len(tools) for tools in model.tools()] == [1, 2, 3, 4]
+            assert said(turn.calls[-1]) == "new"
 
 
-async def test_tools_of_all_pages_are_given_to_the_model(place):
+async def test_tools_of_all_pages_are_sent_to_the_model(place):
     async with talking(place, servers=[stdio(tools=[], tool_count=50, page_size=7)]) as (talk, model):
         await talk.ask()
         assert len(model.tools()[0]) == 50
 
 
-async def test_a_server_runs_in_the_sessions_directory_with_its_variables_and_none_of_ours(place, monkeypatch):
+async def test_server_runs_in_the_session_directory_with_only_its_variables(place, monkeypatch):
     monkeypatch.setenv("A_SECRET_OF_OURS", "x")
     server = stdio(echo_env=True, env={"GIVEN": "y"})
     async with talking(place, call("one__echo"), text(), servers=[server]) as (talk, _):

@@ -1,4 +1,4 @@
-"""Servers that come and go while a session runs: by load and resume, and by the extension requests."""
+"""Servers added and removed during a session, by load, resume and extension requests."""
 
 import pytest
 
@@ -24,14 +24,14 @@ async def add(talk, server):
     """Add a server as a client does, and return its name."""
     params = {"sessionId": talk.id, "server": as_json(server)}
     answer = await talk.client.connection.call_extension("_dragoman/mcp/add", params)
-    talk.take(answer["_meta"])
+    talk.apply_meta(answer["_meta"])
     return answer["name"]
 
 
 async def remove(talk, name):
     params = {"sessionId": talk.id, "name": name}
     answer = await talk.client.connection.call_extension("_dragoman/mcp/remove", params)
-    talk.take(answer["_meta"])
+    talk.apply_meta(answer["_meta"])
 
 
 def as_json(server):
@@ -46,7 +46,7 @@ def pid_of(file):
 
 
 @pytest.mark.parametrize("way", ["load", "resume"])
-async def test_only_changed_servers_are_stopped_and_started(place, tmp_path, way):
+async def test_only_changed_servers_are_restarted(place, tmp_path, way):
     files = {name: tmp_path / name for name in ("kept", "dropped", "changed", "changed-now", "new")}
     servers = {name: stdio(name.partition("-")[0], pid_file=str(file)) for name, file in files.items()}
     begun = [servers["kept"], servers["dropped"], servers["changed"]]
@@ -64,7 +64,7 @@ async def test_only_changed_servers_are_stopped_and_started(place, tmp_path, way
         assert model.tools()[-1] == ["new__echo", "changed__echo", "kept__echo"]
 
 
-async def test_a_new_server_does_not_take_the_name_of_one_that_goes_on(place, tmp_path):
+async def test_new_server_does_not_take_the_name_of_a_running_one(place, tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     first, second = stdio("twin", pid_file=str(old)), stdio("twin", pid_file=str(new))
     async with talking(place, servers=[first]) as (talk, _):
@@ -75,7 +75,7 @@ async def test_a_new_server_does_not_take_the_name_of_one_that_goes_on(place, tm
         await until(lambda: not any(alive(pid) for pid in pids))
 
 
-async def test_a_client_adds_and_removes_servers(place, tmp_path):
+async def test_client_adds_and_removes_servers(place, tmp_path):
     pids = tmp_path / "pids"
     async with talking(place, text(), call("more__echo", text="hi"), text(), text(), servers=[stdio()]) as (
         talk,
@@ -93,13 +93,13 @@ async def test_a_client_adds_and_removes_servers(place, tmp_path):
         assert model.tools()[-1] == ["one__echo"]
 
 
-async def test_the_last_server_removed_leaves_an_empty_list(place):
+async def test_removing_the_last_server_leaves_an_empty_list(place):
     async with talking(place, servers=[stdio()]) as (talk, _):
         await remove(talk, "one")
         assert talk.meta == {SERVERS: []}
 
 
-async def test_the_requests_are_advertised(place):
+async def test_server_requests_are_advertised(place):
     async with connected(place) as (client, _):
         capabilities = (await client.initialize()).agent_capabilities
         names = ("add", "remove", "list", "restart")
@@ -107,7 +107,7 @@ async def test_the_requests_are_advertised(place):
         assert (capabilities.mcp_capabilities.http, capabilities.mcp_capabilities.sse) == (True, True)
 
 
-async def test_what_cannot_be_added_or_removed_is_refused_in_words(place):
+async def test_invalid_addition_or_removal_is_refused_with_a_message(place):
     write_agent_file(place[1], {"own": in_file(scripted())})
     async with talking(place, servers=[stdio()]) as (talk, _):
         ask = talk.client.connection.call_extension
@@ -116,12 +116,12 @@ async def test_what_cannot_be_added_or_removed_is_refused_in_words(place):
         error = await refused(ask("_dragoman/mcp/add", {"sessionId": "nobody", "server": as_json(stdio())}))
         assert error.code == -32002
         error = await refused(ask("_dragoman/mcp/remove", {"sessionId": talk.id, "name": "two"}))
-        assert "there is no MCP server 'two' in this session; there are: one, own" in str(error.data)
+        assert "there is no MCP server 'two' in this session; expected one of: one, own" in str(error.data)
         error = await refused(ask("_dragoman/mcp/remove", {"sessionId": talk.id, "name": "own"}))
         assert "`dragoman mcp remove own`" in str(error.data)
 
 
-async def test_a_session_of_another_connection_has_its_own_servers(place, tmp_path):
+async def test_session_of_another_connection_has_its_own_servers(place, tmp_path):
     pids = tmp_path / "pids"
     async with connected(place, text()) as (client, _):
         talk = await begin(client, place[0], stdio(pid_file=str(pids)))
@@ -137,7 +137,7 @@ async def test_a_session_of_another_connection_has_its_own_servers(place, tmp_pa
         assert len(await announced(pids, 2)) == 2
 
 
-async def test_a_client_lists_servers_with_their_tools_and_restarts_one(place, tmp_path):
+async def test_client_lists_servers_with_tools_and_restarts_one(place, tmp_path):
     unset = in_file(["x"], env={"KEY": "env://NOT_SET_1"})
     write_agent_file(place[1], {"own": in_file(scripted()), "unset": unset})
     pids = tmp_path / "pids"

@@ -1,4 +1,4 @@
-"""However a session or its agent ends, its servers and all that they started are gone."""
+"""However a session or agent ends, its servers and their children end."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE_S, until
 NASTY = {"ignore_sigterm": True, "ignore_eof": True, "fork": ["child", "session", "daemon"]}
 FAMILY = 4
 MANY = 6
-"""One after the other, so many of them would take longer to stop than an agent of these tests may run."""
+"""They end one after the other. More would take longer than these tests may run."""
 
 
 def nasty(folder, count):
@@ -30,7 +30,7 @@ async def families(files):
     return [pid for file in files for pid in await announced(file, FAMILY)]
 
 
-async def test_many_nasty_servers_are_gone_when_their_session_is_closed_or_deleted(place, tmp_path):
+async def test_stubborn_servers_end_when_their_session_is_closed_or_deleted(place, tmp_path):
     (tmp_path / "deleted").mkdir()
     files, servers = nasty(tmp_path, MANY)
     more_files, more_servers = nasty(tmp_path / "deleted", MANY)
@@ -46,7 +46,7 @@ async def test_many_nasty_servers_are_gone_when_their_session_is_closed_or_delet
         await other.until()
 
 
-async def test_they_are_gone_when_the_connection_ends(place, tmp_path):
+async def test_servers_end_with_the_connection(place, tmp_path):
     write_agent_file(place[1], {"own": in_file(scripted(pid_file=str(tmp_path / "own"), **NASTY))})
     files, servers = nasty(tmp_path, MANY)
     async with talking(place, servers=servers):
@@ -54,7 +54,7 @@ async def test_they_are_gone_when_the_connection_ends(place, tmp_path):
     assert not any(alive(pid) for pid in pids)
 
 
-async def test_a_session_that_is_closed_while_servers_connect_leaves_nobody(place, tmp_path):
+async def test_session_closed_while_servers_connect_leaves_no_process(place, tmp_path):
     files = [tmp_path / kind for kind in ("start", "initialize", "list")]
     servers = [stdio(file.name, hang_at=file.name, pid_file=str(file)) for file in files]
     async with talking(place, servers=servers, wait=False) as (talk, _):
@@ -63,14 +63,14 @@ async def test_a_session_that_is_closed_while_servers_connect_leaves_nobody(plac
         assert not any(alive(pid) for pid in pids)
 
 
-async def test_a_server_that_has_left_a_child_to_serve_is_gone_with_it(place, tmp_path):
+async def test_server_process_and_its_child_both_end(place, tmp_path):
     async with talking(place, servers=[stdio(fork_and_exit="serve", pid_file=str(tmp_path / "pids"))]) as (talk, _):
         pids = await announced(tmp_path / "pids", 2)
         await talk.close()
         assert not any(alive(pid) for pid in pids)
 
 
-async def test_a_server_at_an_address_that_no_longer_answers_holds_nothing_up(place, tmp_path):
+async def test_unresponsive_server_at_a_url_does_not_delay_the_close(place, tmp_path):
     with scripted_http({"pid_file": str(tmp_path / "pids")}) as address:
         async with connected(place) as (client, _):
             servers = [v1.McpServerHttp(name=f"web{n}", url=f"{address}/mcp", headers=[]) for n in range(MANY)]
@@ -81,7 +81,7 @@ async def test_a_server_at_an_address_that_no_longer_answers_holds_nothing_up(pl
             await talk.close()
 
 
-async def test_a_call_that_runs_when_the_session_is_closed_ends_with_it(place, tmp_path):
+async def test_running_call_ends_with_its_closed_session(place, tmp_path):
     record = tmp_path / "record"
     server = stdio(hang_at="call", record=str(record), pid_file=str(tmp_path / "pids"))
     async with talking(place, call("one__echo"), servers=[server]) as (talk, _):
@@ -92,7 +92,7 @@ async def test_a_call_that_runs_when_the_session_is_closed_ends_with_it(place, t
         assert not any(alive(pid) for pid in await announced(tmp_path / "pids", 1))
 
 
-def test_nobody_stays_when_the_agent_ends(tmp_path):
+def test_no_server_survives_the_agent(tmp_path):
     with ExitStack() as stack:
         started = [started_agent(stack, tmp_path / name) for name in ("eof", "sigterm", "sigkill")]
         pids = [pid for _, files in started for file in files for pid in pids_in(file, count=FAMILY)]
@@ -106,7 +106,7 @@ def test_nobody_stays_when_the_agent_ends(tmp_path):
 
 
 def started_agent(stack, folder):
-    """An agent with nasty servers of its client and of its file, and the files where they announce themselves."""
+    """Start an agent with stubborn servers from its client and its file. Return the files with their pids."""
     folder.mkdir()
     write_agent_file(folder / "home", {"own": in_file(scripted(pid_file=str(folder / "own"), **NASTY))})
     files, servers = nasty(folder, 3)

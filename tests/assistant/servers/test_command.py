@@ -1,4 +1,4 @@
-"""The command `/mcp`: a table of the servers, and changing them by hand."""
+"""The command `/mcp`: the table of servers, and changes to them."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.mcp.servers.commands import scripted
 from tests.proc.processes import alive, announced
 
 
-async def test_people_see_a_table_of_the_servers(place):
+async def test_mcp_command_shows_a_table_of_servers(place):
     servers = [stdio(), stdio("bad", crash_at="start", crash_stderr="no licence"), stdio("hung", hang_at="list")]
     async with talking(place, servers=servers, wait=False) as (talk, model):
         await talk.until("ready", "one")
@@ -31,12 +31,12 @@ async def test_people_see_a_table_of_the_servers(place):
         assert model.requests == []
 
 
-async def test_a_session_without_servers_says_how_to_get_some(place):
+async def test_session_without_servers_explains_how_to_add_some(place):
     async with talking(place) as (talk, _):
         assert "`/mcp add`" in (await talk.ask("/mcp")).text
 
 
-async def test_people_restart_a_server(place, tmp_path):
+async def test_user_restarts_a_server(place, tmp_path):
     server = stdio("bad", crash_at="start", crash_once=str(tmp_path / "crashed"))
     async with talking(place, servers=[server], wait=False) as (talk, model):
         await talk.until("failed", "bad")
@@ -45,7 +45,7 @@ async def test_people_restart_a_server(place, tmp_path):
         assert model.tools() == [["bad__echo"]]
 
 
-async def test_a_restart_that_fails_again_says_why(place):
+async def test_failed_restart_shows_the_reason(place):
     async with talking(place, servers=[stdio("bad", crash_at="start", crash_stderr="still no")], wait=False) as (
         talk,
         _,
@@ -58,7 +58,7 @@ async def test_a_restart_that_fails_again_says_why(place):
         assert (await talk.ask()).text == "done"
 
 
-async def test_a_restart_of_a_server_that_hangs_can_be_cancelled(place, tmp_path):
+async def test_hanging_restart_can_be_cancelled(place, tmp_path):
     server = stdio("hung", hang_at="list", pid_file=str(tmp_path / "pids"))
     async with talking(place, servers=[server], wait=False) as (talk, _):
         await announced(tmp_path / "pids", 1)
@@ -69,7 +69,7 @@ async def test_a_restart_of_a_server_that_hangs_can_be_cancelled(place, tmp_path
         assert talk.statuses()["hung"]["state"] == "connecting"
 
 
-async def test_a_restart_that_is_cancelled_leaves_the_server_stopped_and_it_can_be_tried_again(place):
+async def test_cancelled_restart_stops_the_server_and_can_be_repeated(place):
     server = stdio(ignore_sigterm=True, ignore_eof=True)
     async with talking(place, servers=[server]) as (talk, model):
         turn = asyncio.create_task(talk.ask("/mcp restart one"))
@@ -82,14 +82,14 @@ async def test_a_restart_that_is_cancelled_leaves_the_server_stopped_and_it_can_
         assert model.tools() == [["one__echo"]]
 
 
-async def test_people_add_and_remove_servers(place, tmp_path):
+async def test_user_adds_and_removes_servers(place, tmp_path):
     pids = tmp_path / "pids"
     command = " ".join(f"'{word}'" for word in scripted(pid_file=str(pids), echo_env=["COLOUR"]))
     async with talking(place, call("mine__echo"), text()) as (talk, _):
         added = await talk.ask(f"/mcp add mine COLOUR=green {command}")
-        assert added.text == "mine is ready, with 1 tools. It is here until the session is closed."
+        assert added.text == "mine is ready, with 1 tools. It stays until the session is closed."
         assert surroundings((await talk.ask()).call)["env"] == {"COLOUR": "green"}
-        assert (await talk.ask("/mcp remove mine")).text == "mine is gone from this session."
+        assert (await talk.ask("/mcp remove mine")).text == "mine was removed from this session."
         assert not alive(int(pids.read_text()))
         assert "There are no MCP servers" in (await talk.ask("/mcp")).text
 
@@ -97,20 +97,20 @@ async def test_people_add_and_remove_servers(place, tmp_path):
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        ("restart nobody", "there is no MCP server 'nobody' in this session; there are: none"),
+        ("restart nobody", "there is no MCP server 'nobody' in this session; it has none"),
         ("add lonely", "lonely has no command and no URL"),
-        ("add x 'unfinished", "this cannot be read"),
+        ("add x 'unfinished", "this is not valid"),
         ("add x no-such-program-anywhere", "x failed: "),
         ("dance", "Expected `/mcp`"),
         ("remove", "Expected `/mcp`"),
     ],
 )
-async def test_what_is_asked_wrongly_is_answered_in_words(place, words, answer):
+async def test_invalid_command_is_answered_with_a_message(place, words, answer):
     async with talking(place) as (talk, _):
         assert answer in (await talk.ask(f"/mcp {words}")).text
 
 
-async def test_an_agent_server_that_cannot_be_used_says_why_when_it_is_restarted(place, monkeypatch):
+async def test_restart_of_an_unusable_agent_server_shows_the_reason(place, monkeypatch):
     monkeypatch.delenv("NOBODY_SET_THIS", raising=False)
     write_agent_file(place[1], {"own": in_file(scripted(), env={"TOKEN": "env://NOBODY_SET_THIS"})})
     async with talking(place, servers=[], wait=False) as (talk, _):

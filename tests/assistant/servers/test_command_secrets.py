@@ -1,23 +1,22 @@
-"""The secrets of a server that a person adds with `/mcp add` are kept nowhere, nor those that a server asks with."""
+"""The secrets of a server added with `/mcp add` are stored nowhere, nor secrets in its questions."""
 
 import json
 import shlex
 import sys
 
-import pytest
-
 from dragoman.protocol import v1
-from dragoman.protocol.secrecy import hide_secrets
+from dragoman.recording.secrecy import hide_secrets
 from dragoman.text.secret import hide_command_secrets
 from tests.assistant.servers.talking import begin, call, connected, said, stdio, talking, text
-from tests.assistant.servers.test_asking import FORM, Person
+from tests.assistant.servers.test_asking import FORM, User
 from tests.assistant.servers.test_secrets import CANARY, files_with_canary
 from tests.bridge.own_agent import own_agent, plain_prompt
 from tests.bridge.viewers import join, serve
 from tests.mcp.servers.commands import scripted
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "kept"),
     [
         ("/mcp add one TOKEN=x npx server --key y", "/mcp add one TOKEN=[hidden] npx [hidden]"),
@@ -35,13 +34,13 @@ from tests.mcp.servers.commands import scripted
         ("What does /mcp add one TOKEN=x do?", "What does /mcp add one TOKEN=x do?"),
     ],
 )
-def test_a_prompt_is_kept_without_the_secrets_of_a_server_to_add(written, kept):
+def test_prompt_is_stored_without_the_added_servers_secrets(written, kept):
     assert hide_command_secrets(written) == kept
     line = json.dumps({"params": {"prompt": [{"type": "text", "text": written}]}}).encode()
     assert json.loads(hide_secrets(line))["params"]["prompt"][0]["text"] == kept
 
 
-async def test_what_a_person_adds_is_answered_and_its_secrets_are_in_no_file_and_no_replay(place):
+async def test_added_servers_secrets_are_in_no_file_and_no_replay(place):
     command = shlex.join(scripted(echo_env=["TOKEN"]))
     async with connected(place, call("one__echo"), text()) as (client, _):
         talk = await begin(client, place[0])
@@ -55,7 +54,7 @@ async def test_what_a_person_adds_is_answered_and_its_secrets_are_in_no_file_and
     assert files_with_canary(*place) == []
 
 
-async def test_the_bridge_keeps_and_shows_them_nowhere(tmp_path):
+async def test_bridge_neither_stores_nor_shows_the_secrets(tmp_path):
     (tmp_path / "work").mkdir()
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
         one, two = await join(served), await join(served, extensions=True)
@@ -71,14 +70,14 @@ async def test_the_bridge_keeps_and_shows_them_nowhere(tmp_path):
     assert files_with_canary(tmp_path) == []
 
 
-async def test_a_servers_question_does_not_repeat_its_secrets(place):
+async def test_server_question_does_not_repeat_its_secrets(place):
     fields = {"size": {"type": "string", "title": f"Size for {CANARY}"}}
     schema = {"type": "object", "properties": fields}
     question = {"message": f"I have {CANARY}. Which size?", "requestedSchema": schema}
     server = stdio(env={"TOKEN": CANARY}, elicit=question)
     async with talking(place, call("one__echo"), text(), servers=[server], capabilities=FORM) as (talk, _):
-        person = Person(talk.client, v1.ElicitationDeclineAction())
+        user = User(talk.client, v1.ElicitationDeclineAction())
         await talk.ask()
-    [asked] = person.asked
+    [asked] = user.asked
     assert asked.message == "one: I have [hidden]. Which size?"
     assert CANARY not in str(asked)

@@ -1,4 +1,4 @@
-"""Which tools of its own server a client wants to be given to the model, and when."""
+"""Which tools of its own server a client includes for the model, and when."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.assistant.servers.talking import (
         ({"tools": {"echo": "manual"}}, ["one__tool_00000"]),
     ],
 )
-async def test_a_client_says_which_of_its_tools_are_given_to_the_model(place, wish, given):
+async def test_client_chooses_the_include_mode_of_its_tools(place, wish, given):
     meta = None if wish is None else {"dragoman/include": wish}
     async with talking(place, servers=[stdio(tool_count=1, meta=meta)]) as (talk, model):
         await talk.ask()
@@ -27,7 +27,7 @@ async def test_a_client_says_which_of_its_tools_are_given_to_the_model(place, wi
         assert model.tools()[-1] == ["one__echo", "one__tool_00000"]
 
 
-async def test_tools_that_are_searched_for_are_given_when_the_prompt_asks_for_them(place):
+async def test_searched_tools_are_sent_when_the_prompt_needs_them(place):
     tools = [
         {"name": "get_weather", "description": "Tells the weather forecast of a city"},
         {"name": "send_invoice", "description": "Sends an invoice to a customer"},

@@ -1,11 +1,11 @@
-"""Sessions that share a process share nothing of their servers."""
+"""Sessions in one process share nothing of their servers."""
 
 from dragoman.protocol import v1
 from tests.assistant.servers.talking import begin, call, connected, said, stdio, surroundings, text
 from tests.mcp.servers.commands import scripted_http
 
 
-async def test_servers_of_one_name_and_other_secrets_stay_apart(place, tmp_path):
+async def test_servers_of_one_name_with_different_secrets_stay_separate(place, tmp_path):
     (tmp_path / "other").mkdir()
     only = {"tools": [{"name": "echo", "does": {"echo_env": True}}, {"name": "secret_tool"}], "tool_count": 0}
     replies = [call("shared__echo"), text(), call("shared__secret_tool", text="x"), text()]
@@ -18,13 +18,13 @@ async def test_servers_of_one_name_and_other_secrets_stay_apart(place, tmp_path)
         assert model.tools()[::2] == [["shared__echo", "shared__secret_tool"], ["shared__echo"]]
         refused = (await second.ask()).call
         assert refused["status"] == "failed"
-        assert "there is no tool named shared__secret_tool here" in said(refused)
+        assert "no tool here is named shared__secret_tool" in said(refused)
         for talk, other in ((first, "the 2nd one"), (second, "the first one")):
             shown = (await talk.ask("/mcp")).text + (await talk.ask("/context")).text
             assert other not in shown + str(client.conversation(talk.id))
 
 
-async def test_headers_of_one_session_do_not_reach_the_server_of_another(place):
+async def test_headers_of_one_session_do_not_reach_another(place):
     def at(address, token):
         return v1.McpServerHttp(
             name="web", url=f"{address}/mcp", headers=[v1.HttpHeader(name="Authorization", value=f"Bearer {token}")]
@@ -43,7 +43,7 @@ async def test_headers_of_one_session_do_not_reach_the_server_of_another(place):
             assert "first-token" not in str(client.conversation(second.id))
 
 
-async def test_closing_one_session_leaves_the_servers_of_another(place):
+async def test_closing_one_session_keeps_the_servers_of_another(place):
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
         first, second = await begin(client, place[0], stdio()), await begin(client, place[0], stdio())
         await first.until()

@@ -1,4 +1,4 @@
-"""Servers that live inside the client, asked over the ACP connection itself."""
+"""Servers inside the client, reached over the ACP connection."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ CACHED = {**COMPLETE, "ttlMs": 3_600_000, "cacheScope": "private"}
 
 
 class Inside:
-    """An MCP server inside a client; `calls` says what comes of a call of a tool."""
+    """An MCP server inside a client. `calls` has the results of tool calls."""
 
     def __init__(self, client):
         self.connection = client.connection
@@ -32,7 +32,7 @@ class Inside:
     def methods(self):
         return [request.method for request in self.asked]
 
-    async def tell(self, request, method, params=None):
+    async def notify(self, request, method, params=None):
         notice = v1.MessageMcpNotification(
             server_id=request.server_id, request_id=request.request_id, method=method, params=params
         )
@@ -41,7 +41,7 @@ class Inside:
     async def echo(self, request):
         return content(request.params["arguments"].get("text", ""))
 
-    async def _answer(self, request, outer):
+    async def _answer(self, request):
         self.asked.append(request)
         if not self.is_there:
             problem = {"problem": "it went home"}
@@ -60,7 +60,7 @@ class Inside:
                 return {**CACHED, "tools": self.tools}
             case "subscriptions/listen":
                 wanted = request.params["notifications"]
-                await self.tell(request, "notifications/subscriptions/acknowledged", {"notifications": wanted})
+                await self.notify(request, "notifications/subscriptions/acknowledged", {"notifications": wanted})
                 self.listening.set()
                 try:
                     return await asyncio.Event().wait()
@@ -85,7 +85,7 @@ def acp(server_id="inner"):
     return v1.McpServerAcp(name="one", server_id=server_id)
 
 
-async def test_a_server_inside_the_client_is_called_over_the_connection(place):
+async def test_server_inside_the_client_is_called_over_the_connection(place):
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
@@ -101,12 +101,12 @@ async def test_a_server_inside_the_client_is_called_over_the_connection(place):
         await inside.unheard.wait()
 
 
-async def test_it_is_advertised(place):
+async def test_servers_over_acp_are_advertised(place):
     async with connected(place) as (client, _):
         assert (await client.initialize()).agent_capabilities.mcp_capabilities.acp
 
 
-async def test_a_server_that_the_client_does_not_have_is_a_failure_in_words(place):
+async def test_server_unknown_to_the_client_fails_with_a_message(place):
     async with connected(place) as (client, _):
         Inside(client).is_there = False
         talk = await begin(client, place[0], acp())
@@ -115,7 +115,7 @@ async def test_a_server_that_the_client_does_not_have_is_a_failure_in_words(plac
         assert "The MCP server one failed" in (await talk.ask()).notices[0]
 
 
-async def test_a_server_that_the_client_has_again_comes_back_by_itself(place):
+async def test_server_that_the_client_has_again_reconnects(place):
     async with connected(place, call("one__echo", text="again"), text()) as (client, _):
         inside = Inside(client)
         inside.is_there = False
@@ -126,7 +126,7 @@ async def test_a_server_that_the_client_has_again_comes_back_by_itself(place):
         assert said((await talk.ask()).call) == "again"
 
 
-async def test_a_server_that_goes_during_a_call_fails_that_call_and_comes_back(place):
+async def test_server_that_leaves_during_a_call_fails_it_and_returns(place):
     async with connected(place, call("one__echo"), text("went on")) as (client, _):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
@@ -145,14 +145,14 @@ async def test_a_server_that_goes_during_a_call_fails_that_call_and_comes_back(p
         await talk.until("ready", "one")
 
 
-async def test_a_client_that_knows_nothing_of_it_is_a_failure_in_words(place):
+async def test_client_without_support_fails_with_a_message(place):
     async with connected(place) as (client, _):
         talk = await begin(client, place[0], acp())
         await talk.until("failed", "one")
-        assert "the client cannot be asked for a server of its own" in talk.statuses()["one"]["reason"]
+        assert "the client cannot provide servers" in talk.statuses()["one"]["reason"]
 
 
-async def test_a_server_of_another_version_is_a_failure_that_names_both_sides(place):
+async def test_version_mismatch_names_both_sides(place):
     async with connected(place) as (client, _):
         Inside(client).versions = ["2031-01-01"]
         talk = await begin(client, place[0], acp())
@@ -170,7 +170,7 @@ async def test_progress_is_shown(place):
             token = request.params["_meta"]["progressToken"]
             for step in (1, 2):
                 progress = {"progressToken": token, "progress": step, "total": 2}
-                await inside.tell(request, "notifications/progress", progress)
+                await inside.notify(request, "notifications/progress", progress)
             return content("counted")
 
         inside.calls = count
@@ -178,7 +178,7 @@ async def test_progress_is_shown(place):
         assert (await talk.ask()).call["shown"] == ["1 of 2", "2 of 2", "counted"]
 
 
-async def test_an_error_of_the_server_fails_the_call_in_its_words(place):
+async def test_server_error_fails_the_call_with_its_message(place):
     async with connected(place, call("one__echo"), text("went on")) as (client, _):
         inside = Inside(client)
 
@@ -193,7 +193,7 @@ async def test_an_error_of_the_server_fails_the_call_in_its_words(place):
         assert turn.text == "went on"
 
 
-async def test_a_binding_that_fails_is_told_from_an_error_of_the_server(place):
+async def test_transport_failure_differs_from_a_server_error(place):
     async with connected(place, call("one__echo"), text("went on")) as (client, _):
         inside = Inside(client)
 
@@ -209,7 +209,7 @@ async def test_a_binding_that_fails_is_told_from_an_error_of_the_server(place):
         assert talk.statuses()["one"]["state"] == "ready"
 
 
-async def test_a_result_that_is_no_object_fails_the_call_in_words(place):
+async def test_result_that_is_not_an_object_fails_the_call(place):
     async with connected(place, call("one__echo"), text("went on")) as (client, _):
         inside = Inside(client)
 
@@ -218,10 +218,10 @@ async def test_a_result_that_is_no_object_fails_the_call_in_words(place):
 
         inside.calls = answer_nothing
         talk = await begin(client, place[0], acp())
-        assert "its answer breaks the protocol" in said((await talk.ask()).call)
+        assert "its answer violates the protocol" in said((await talk.ask()).call)
 
 
-async def test_a_cancelled_turn_cancels_the_request_at_the_client(place):
+async def test_cancelled_turn_cancels_the_request_at_the_client(place):
     async with connected(place, call("one__echo"), text()) as (client, _):
         inside = Inside(client)
         inside.calls = lambda request: asyncio.Event().wait()
@@ -235,7 +235,7 @@ async def test_a_cancelled_turn_cancels_the_request_at_the_client(place):
         assert talk.statuses()["one"]["state"] == "ready"
 
 
-async def test_tools_that_change_are_listed_anew(place):
+async def test_changed_tools_are_listed_again(place):
     async with connected(place) as (client, model):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
@@ -243,18 +243,18 @@ async def test_tools_that_change_are_listed_anew(place):
         await inside.listening.wait()
         [listen] = [request for request in inside.asked if request.method == "subscriptions/listen"]
         inside.tools = [ECHO, {**ECHO, "name": "more"}]
-        await inside.tell(listen, "notifications/tools/list_changed")
+        await inside.notify(listen, "notifications/tools/list_changed")
         await talk.until("ready", "one", tools=2)
         await talk.ask()
         assert model.tools() == [["one__echo", "one__more"]]
 
 
-async def test_input_that_the_server_requires_is_given_in_a_second_request(place):
+async def test_required_input_is_sent_in_a_second_request(place):
     form = v1.ClientCapabilities(elicitation=v1.ElicitationCapabilities(form=v1.ElicitationFormCapabilities()))
     async with connected(place, call("one__echo"), text(), capabilities=form) as (client, _):
         inside = Inside(client)
 
-        async def answer(params, request):
+        async def answer(params):
             return v1.ElicitationAcceptAction(content={"size": "XL"})
 
         async def ask(request):
@@ -273,7 +273,7 @@ async def test_input_that_the_server_requires_is_given_in_a_second_request(place
         assert said((await talk.ask()).call) == f"XL {place[0].as_uri()} half"
 
 
-async def test_two_sessions_have_requests_of_their_own(place):
+async def test_two_sessions_have_separate_requests(place):
     async with connected(place, call("one__echo", text="hi"), text()) as (client, _):
         inside = Inside(client)
         first, second = await begin(client, place[0], acp()), await begin(client, place[0], acp())
@@ -285,13 +285,13 @@ async def test_two_sessions_have_requests_of_their_own(place):
         assert len(set(ids)) == len(ids)
 
 
-async def test_a_notification_of_no_request_is_ignored(place):
+async def test_notification_without_a_request_is_ignored(place):
     async with connected(place) as (client, _):
         inside = Inside(client)
         talk = await begin(client, place[0], acp())
         await talk.until("ready", "one")
         foreign = v1.MessageMcpRequest(server_id="inner", request_id="nowhere", method="tools/list")
         listed = inside.methods().count("tools/list")
-        await inside.tell(foreign, "notifications/tools/list_changed")
+        await inside.notify(foreign, "notifications/tools/list_changed")
         assert (await talk.ask()).text == "done"
         assert inside.methods().count("tools/list") == listed

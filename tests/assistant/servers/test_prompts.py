@@ -1,4 +1,4 @@
-"""Prompts of servers, as commands of a session."""
+"""Prompts of servers as commands of a session."""
 
 from dragoman.agent.commands.mcp_prompts import name_prompts
 from dragoman.protocol import v1
@@ -8,7 +8,7 @@ from tests.assistant.servers.talking import (
 )
 
 
-async def test_prompts_of_servers_are_commands(place):
+async def test_server_prompts_become_commands(place):
     prompts = [
         {
             "name": "review",
@@ -24,7 +24,7 @@ async def test_prompts_of_servers_are_commands(place):
         await talk.ask("/one:review tone=gentle main.py")
         [message] = model.requests[-1][1][-1].content
         assert message.text == "Review main.py in a gentle tone."
-        assert "file must be given; expected file [tone]" in (await talk.ask("/one:review")).text
+        assert "missing: file; expected file [tone]" in (await talk.ask("/one:review")).text
         assert len(model.requests) == 1
 
 
@@ -33,21 +33,21 @@ def offered(client):
     return {command.name: command for command in updates[-1].available_commands} if updates else {}
 
 
-async def test_prompts_of_a_server_that_is_removed_are_commands_no_more(place):
+async def test_prompts_of_a_removed_server_are_no_longer_commands(place):
     async with talking(place, servers=[stdio(prompts=[{"name": "hello"}])]) as (talk, _):
         await talk.client.wait_for(lambda client: "one:hello" in offered(client))
         await talk.resume()
         await talk.client.wait_for(lambda client: "one:hello" not in offered(client))
 
 
-async def test_prompts_that_take_the_place_of_others_are_told(place):
+async def test_replaced_prompts_are_announced(place):
     async with talking(place, servers=[stdio(prompts=[{"name": "hello"}])]) as (talk, _):
         await talk.client.wait_for(lambda client: "one:hello" in offered(client))
         await talk.resume(stdio(prompts=[{"name": "bye"}]))
         await talk.client.wait_for(lambda client: "one:bye" in offered(client))
 
 
-async def test_a_prompt_of_a_server_that_is_still_connecting_is_waited_for(place):
+async def test_prompt_of_a_connecting_server_waits_for_it(place):
     server = stdio(prompts=[{"name": "hello", "text": "Say hello."}], delay_s={"initialize": 0.5})
     async with talking(place, servers=[server]) as (talk, model):
         await talk.ask("/one:hello")
@@ -55,7 +55,7 @@ async def test_a_prompt_of_a_server_that_is_still_connecting_is_waited_for(place
         assert message.text == "Say hello."
 
 
-async def test_prompts_whose_names_would_be_the_same_are_told_apart(place):
+async def test_prompts_with_colliding_names_are_made_unique(place):
     prompts = [
         {"name": "say it", "text": "one"},
         {"name": "say/it", "text": "two"},
@@ -72,7 +72,7 @@ async def test_prompts_whose_names_would_be_the_same_are_told_apart(place):
         assert set(texts) == {"one", "two", "three"}
 
 
-def test_the_command_of_a_prompt_does_not_depend_on_the_order_of_servers():
+def test_prompt_command_does_not_depend_on_the_server_order():
     pairs = [("my server", "x"), ("my/server", "x"), ("my-server", "x"), ("other", "x y")]
     names = name_prompts(pairs)
     assert names == name_prompts(reversed(pairs))
@@ -80,9 +80,9 @@ def test_the_command_of_a_prompt_does_not_depend_on_the_order_of_servers():
     assert (names["my-server", "x"], names["other", "x y"]) == ("my-server:x", "other:x-y")
 
 
-async def test_an_argument_that_is_missing_is_told_with_values_that_the_server_suggests(place):
+async def test_missing_argument_is_named_with_the_servers_suggestions(place):
     prompts = [{"name": "say", "arguments": [{"name": "colour", "required": True}]}]
     server = stdio(prompts=prompts, completions={"colour": ["red", "green"]}, resources=[{"uri": "a:b", "name": "b"}])
     async with talking(place, servers=[server]) as (talk, _):
-        told = (await talk.ask("/one:say")).text
-        assert "colour must be given; expected colour; values for colour: red, green" in told
+        reply = (await talk.ask("/one:say")).text
+        assert "missing: colour; expected colour; values for colour: red, green" in reply

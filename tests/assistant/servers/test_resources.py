@@ -1,4 +1,4 @@
-"""Resources of servers: found and read by the model, by a person's mention and command, and told when they change."""
+"""Resources of servers: found and read by the model or the user, with notice of changes."""
 
 import pytest
 
@@ -25,17 +25,17 @@ def names(model, request=-1):
 
 
 def prompt_of(model):
-    """Return the blocks of the last message of the person."""
+    """Return the blocks of the last user message."""
     return next(each.content for each in reversed(model.requests[-1][1]) if hasattr(each, "content"))
 
 
-async def test_a_session_without_resources_has_no_tools_for_them(place):
+async def test_session_without_resources_has_no_resource_tools(place):
     async with talking(place, servers=[stdio()]) as (talk, model):
         await talk.ask()
         assert not {"read_mcp_resource", "list_mcp_resources"} & names(model)
 
 
-async def test_the_model_lists_what_there_is_and_completes_addresses(place):
+async def test_model_lists_resources_and_completes_addresses(place):
     replies = [
         call("list_mcp_resources", server="one"),
         call("list_mcp_resources", server="one", prefix="memo:///of/2"),
@@ -57,7 +57,7 @@ async def test_the_model_lists_what_there_is_and_completes_addresses(place):
         assert [each["status"] for each in turn.calls] == ["completed"] * 3 + ["failed"]
 
 
-async def test_a_link_in_a_result_is_followed_unasked(place):
+async def test_link_in_a_result_is_read_without_asking(place):
     server = stdio(tools=[{"name": "find", "does": {"returns": ["resource_link"]}}], **NOTES)
     asked = []
     replies = [call("one__find"), read("memo:///linked"), text()]
@@ -76,7 +76,7 @@ async def test_a_link_in_a_result_is_followed_unasked(place):
 
 
 @pytest.mark.parametrize("decision", ["allow", "reject"])
-async def test_an_address_that_the_server_did_not_name_needs_approval(place, decision):
+async def test_address_not_offered_by_the_server_needs_approval(place, decision):
     asked = []
     async with talking(
         place,
@@ -90,7 +90,7 @@ async def test_an_address_that_the_server_did_not_name_needs_approval(place, dec
         assert turn.call["status"] == ("completed" if decision == "allow" else "failed")
 
 
-async def test_a_server_that_the_agent_file_denies_is_not_read(place):
+async def test_server_denied_in_the_agent_file_is_not_read(place):
     write_agent_file(place[1], {"one": in_file(scripted(**NOTES), permission="deny")})
     replies = [call("list_mcp_resources", server="one"), read("memo:///note"), text()]
     async with talking(place, *replies) as (talk, _):
@@ -98,7 +98,7 @@ async def test_a_server_that_the_agent_file_denies_is_not_read(place):
 
 
 @pytest.mark.parametrize("what", ["memo:///note", "A", "note", "<A note>"])
-async def test_a_resource_that_a_prompt_mentions_goes_to_the_model(place, what):
+async def test_mentioned_resource_is_sent_to_the_model(place, what):
     async with talking(place, servers=[stdio("my notes", **NOTES)]) as (talk, model):
         turn = await talk.ask(f"Look at @my-notes:{what}, please.")
         attached = [each for each in prompt_of(model) if isinstance(each, v1.EmbeddedResource)]
@@ -111,18 +111,18 @@ async def test_a_resource_that_a_prompt_mentions_goes_to_the_model(place, what):
             assert turn.notices == []
 
 
-async def test_mentions_that_lead_nowhere_are_told_and_what_is_none_is_left_alone(place):
+async def test_broken_mentions_are_reported_and_other_text_is_ignored(place):
     words = "@one:memo:///none (@nobody:memo:///note) `@one:memo:///note` @friend:hello me@one:x @rule:none.x"
     async with talking(place, servers=[stdio(**NOTES)]) as (talk, model):
         turn = await talk.ask(words)
-        told = "\n".join(turn.notices)
-        assert "no such resource: memo:///none" in told
-        assert "there is no MCP server `nobody` here" in told
-        assert "friend" not in told
+        notices = "\n".join(turn.notices)
+        assert "no such resource: memo:///none" in notices
+        assert "no MCP server here is named `nobody`" in notices
+        assert "friend" not in notices
         assert not [each for each in prompt_of(model) if isinstance(each, v1.EmbeddedResource)]
 
 
-async def test_the_model_is_told_when_a_resource_that_it_read_changes(place, tmp_path):
+async def test_model_learns_when_a_resource_it_read_changes(place, tmp_path):
     server = stdio(resource_changes="memo:///note", record=str(tmp_path / "record"), **NOTES)
     replies = [text(), call("one__echo"), text(), text(), text()]
     async with talking(place, *replies, servers=[server]) as (talk, model):
@@ -137,7 +137,7 @@ async def test_the_model_is_told_when_a_resource_that_it_read_changes(place, tmp
         assert changed not in [getattr(each, "text", "") for each in prompt_of(model)]
 
 
-async def test_people_list_resources_and_complete_addresses(place):
+async def test_user_lists_resources_and_completes_addresses(place):
     async with talking(place, servers=[stdio(**NOTES), stdio("two")]) as (talk, _):
         listed = (await talk.ask("/mcp resources one")).text
         assert "memo:///note  A note\n" in listed

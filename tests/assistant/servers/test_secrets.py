@@ -1,4 +1,4 @@
-"""Secrets of servers are in no file, no log, no error, and nothing that a client or a person is shown."""
+"""Secrets of servers appear in no file, log, error or message."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def files_with_canary(*folders):
 
 
 def sick_servers(address):
-    """Return servers that fail in every way that might tell what they were given."""
+    """Return servers that fail in every way that could reveal their secrets."""
     env = {"TOKEN": CANARY}
     loud = {"crash_stderr": f"cannot log in with {CANARY}", "env": env}
     return [
@@ -57,7 +57,7 @@ def sick_servers(address):
     ]
 
 
-async def test_no_failure_tells_a_secret(place, caplog, capfd):
+async def test_no_failure_reveals_a_secret(place, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     with scripted_http(status=500) as address:
         async with connected(place) as (client, _):
@@ -77,7 +77,7 @@ async def test_no_failure_tells_a_secret(place, caplog, capfd):
     assert files_with_canary(*place) == []
 
 
-async def test_no_call_tells_a_secret(place, caplog, monkeypatch):
+async def test_no_call_reveals_a_secret(place, caplog, monkeypatch):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("SECRET_ARGUMENT", CANARY)
     monkeypatch.setenv("SECRET_VARIABLE", CANARY)
@@ -99,7 +99,7 @@ async def test_no_call_tells_a_secret(place, caplog, monkeypatch):
     assert files_with_canary(*place) == []
 
 
-async def test_an_answer_for_good_keeps_no_secret(place):
+async def test_permanent_answer_stores_no_secret(place):
     async with connected(place, call("one__echo"), [{"text": "done"}]) as (client, _):
         talk = await begin(client, place[0], stdio(env={"TOKEN": CANARY}))
         answer_with(client, "allow_always", remember="project")
@@ -108,7 +108,7 @@ async def test_an_answer_for_good_keeps_no_secret(place):
     assert files_with_canary(*place) == []
 
 
-def test_the_agents_own_log_tells_no_secret(place):
+def test_agent_log_contains_no_secret(place):
     command = [sys.executable, "-m", "dragoman", "agent"]
     environment = {**os.environ, "DRAGOMAN_HOME": str(place[1]), "DRAGOMAN_LOG": "debug"}
     with scripted_http(status=401) as address:
@@ -130,12 +130,12 @@ def test_the_agents_own_log_tells_no_secret(place):
             ]
             agent.stdin.write("".join(lines).encode())
             agent.stdin.flush()
-            told = [agent.stdout.readline()]
-            while told[-1].count(b'"failed"') < 2:
-                told.append(agent.stdout.readline())
-                assert told[-1], "the agent ended"
+            answers = [agent.stdout.readline()]
+            while answers[-1].count(b'"failed"') < 2:
+                answers.append(agent.stdout.readline())
+                assert answers[-1], "the agent ended"
             out, log = agent.communicate(timeout=30)
-    assert CANARY.encode() not in b"".join(told) + out
+    assert CANARY.encode() not in b"".join(answers) + out
     assert CANARY.encode() not in log
     assert files_with_canary(*place) == []
 

@@ -1,4 +1,4 @@
-"""How the servers of a session are, and how the client and the person hear of it."""
+"""The status of a session's servers, and how client and user learn of it."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ from tests.assistant.servers.talking import (
 from tests.errors import refused
 
 
-async def test_the_answer_says_how_each_server_is(place):
+async def test_answer_has_the_status_of_each_server(place):
     async with connected(place) as (client, _):
         talk = await begin(client, place[0], stdio("one"), stdio("two"))
         assert talk.meta[SERVERS] == [
@@ -31,7 +31,7 @@ async def test_the_answer_says_how_each_server_is(place):
         await talk.until("ready", "one", "two", tools=1)
 
 
-async def test_a_session_without_servers_says_nothing_of_them(place):
+async def test_session_without_servers_reports_no_status(place):
     async with connected(place) as (client, _):
         talk = await begin(client, place[0])
         assert talk.meta == {}
@@ -39,7 +39,7 @@ async def test_a_session_without_servers_says_nothing_of_them(place):
         assert talk.news() == []
 
 
-async def test_a_server_that_hangs_holds_no_answer_up(place):
+async def test_hanging_server_does_not_delay_the_answer(place):
     async with connected(place) as (client, _):
         hung = stdio("hung", hang_at="start")
         talk = await begin(client, place[0], hung)
@@ -50,7 +50,7 @@ async def test_a_server_that_hangs_holds_no_answer_up(place):
         assert [status["state"] for status in [*talk.meta[SERVERS], *fork.meta[SERVERS]]] == ["connecting"] * 2
 
 
-async def test_load_resume_and_fork_tell_as_well_and_changes_follow(place):
+async def test_load_resume_and_fork_report_status_and_later_changes(place):
     async with talking(place, servers=[stdio()]) as (talk, _):
         await talk.ask()
         await talk.load(stdio())
@@ -63,7 +63,7 @@ async def test_load_resume_and_fork_tell_as_well_and_changes_follow(place):
         assert [status["name"] for status in fork.meta[SERVERS]] == ["three"]
 
 
-async def test_what_was_told_of_servers_is_not_logged(place):
+async def test_server_status_is_not_logged(place):
     async with talking(place, servers=[stdio(), stdio("bad", crash_at="start")], wait=False) as (talk, _):
         await talk.until("ready", "one")
         await talk.until("failed", "bad")
@@ -80,7 +80,7 @@ async def test_what_was_told_of_servers_is_not_logged(place):
         assert not any(isinstance(update, v1.SessionInfoUpdate) and update.meta for update in replayed)
 
 
-async def test_a_failure_is_told_with_its_reason_and_shown_once(place):
+async def test_failure_has_its_reason_and_is_shown_once(place):
     bad = stdio("bad", crash_at="start", crash_stderr="the licence has run out")
     async with talking(place, servers=[bad], wait=False) as (talk, _):
         await talk.until("failed", "bad")
@@ -94,7 +94,7 @@ async def test_a_failure_is_told_with_its_reason_and_shown_once(place):
         assert (first.text, second.text) == ("done", "done")
 
 
-async def test_a_notice_is_no_part_of_the_conversation(place):
+async def test_notice_is_not_part_of_the_conversation(place):
     async with talking(place, servers=[stdio("bad", crash_at="start")], wait=False) as (talk, model):
         await talk.until("failed", "bad")
         await talk.ask("first")
@@ -102,7 +102,7 @@ async def test_a_notice_is_no_part_of_the_conversation(place):
         assert "failed" not in str(model.requests[-1][1])
 
 
-async def test_a_missing_command_fails_alone(place):
+async def test_missing_command_fails_only_its_server(place):
     missing = v1.McpServerStdio(name="missing", command="no-such-program-anywhere", args=[], env=[])
     async with talking(place, servers=[missing, stdio()], wait=False) as (talk, model):
         await talk.ask()
@@ -110,7 +110,7 @@ async def test_a_missing_command_fails_alone(place):
         assert "no such command" in talk.statuses()["missing"]["reason"]
 
 
-async def test_two_servers_with_one_name_both_work_and_are_told_apart(place, caplog):
+async def test_two_servers_with_one_name_both_work(place, caplog):
     servers = [stdio("twin", echo_env=True, env={"WHICH": "first"}), stdio("twin", echo_env=True)]
     async with talking(place, call("twin__echo"), call("twin-2__echo"), text(""), text(), servers=servers) as (talk, _):
         turn = await talk.ask()
@@ -123,7 +123,7 @@ async def test_two_servers_with_one_name_both_work_and_are_told_apart(place, cap
         assert (await talk.ask()).text == "done"
 
 
-async def test_the_first_prompt_waits_and_says_so(place):
+async def test_first_prompt_waits_with_a_notice(place):
     async with talking(place, servers=[stdio("slow", delay_s={"initialize": 0.8})], wait=False) as (talk, model):
         turn = await talk.ask()
         assert turn.notices == ["Waiting up to 10 s for MCP servers that are still connecting: slow."]
@@ -131,8 +131,8 @@ async def test_the_first_prompt_waits_and_says_so(place):
         assert model.tools() == [["slow__echo"]]
 
 
-async def test_a_short_wait_is_not_worth_a_word(place, monkeypatch):
-    monkeypatch.setattr(session_servers, "SILENT_WAIT_S", 60)  # short enough, also on a busy machine
+async def test_short_wait_shows_no_notice(place, monkeypatch):
+    monkeypatch.setattr(session_servers, "SILENT_WAIT_S", 60)  # short enough even on a busy machine
     write_agent_file(place[1], limits={"mcp_wait_s": 60})
     async with talking(place, servers=[stdio()], wait=False) as (talk, model):
         turn = await talk.ask()
@@ -141,19 +141,19 @@ async def test_a_short_wait_is_not_worth_a_word(place, monkeypatch):
 
 
 @pytest.mark.parametrize(("wait_s", "says"), [(0, False), (0.5, True)])
-async def test_the_prompt_goes_on_without_those_that_do_not_arrive(place, wait_s, says):
+async def test_prompt_continues_without_servers_that_do_not_connect(place, wait_s, says):
     write_agent_file(place[1], limits={"mcp_wait_s": wait_s})
     async with talking(place, servers=[stdio(), stdio("hung", hang_at="list")], wait=False) as (talk, model):
         await talk.until("ready", "one")
         first, second = await talk.ask(), await talk.ask()
         *waiting, going_on = first.notices
         assert ["Waiting up to 0.5 s" in notice for notice in waiting] == [True] * says
-        assert going_on == "Going on without hung; its tools join when it is ready."
+        assert going_on == "Continuing without hung. Its tools are added when it is ready."
         assert (second.notices, first.text, second.text) == ([], "done", "done")
         assert model.tools() == [["one__echo"]] * 2
 
 
-async def test_a_server_that_arrives_later_joins_in_the_same_turn(place):
+async def test_late_server_joins_the_same_turn(place):
     write_agent_file(place[1], limits={"mcp_wait_s": 0})
     late = stdio("late", delay_s={"initialize": 0.5})
     async with talking(place, call("one__echo"), text(), servers=[stdio(), late], wait=False) as (talk, model):
@@ -167,7 +167,7 @@ async def test_a_server_that_arrives_later_joins_in_the_same_turn(place):
         assert model.tools() == [["one__echo"], ["one__echo", "late__echo"]]
 
 
-async def test_nothing_is_told_of_a_session_that_is_closed(place):
+async def test_closed_session_reports_no_status(place):
     async with talking(place, servers=[stdio()]) as (talk, _):
         other = await begin(talk.client, place[0])
         await talk.ask()
@@ -178,7 +178,7 @@ async def test_nothing_is_told_of_a_session_that_is_closed(place):
         assert talk.statuses()["one"]["state"] == "ready"
 
 
-async def test_a_client_with_nonsense_in_its_wishes_is_told_where(place):
+async def test_invalid_server_settings_are_reported_with_their_place(place):
     async with connected(place) as (client, _):
         error = await refused(begin(client, place[0], stdio(meta={"dragoman/include": "sometimes"})))
         assert "mcpServers[0]._meta" in str(error.data)

@@ -1,4 +1,4 @@
-"""A model is connected through the protocol: asked one question, kept, and used from then on without a restart."""
+"""Connecting a model through the protocol: tested, stored, and used at once without a restart."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pytest
 from dragoman.assistant import make_agent
 from dragoman.assistant.assistant import START_METHODS
 from dragoman.assistant.keys import KeyStore
-from dragoman.assistant.preferences import ChosenModel, PreferenceFile, Preferences, PreferencesUnusable
+from dragoman.assistant.preferences import ChosenModel, PreferenceFile, Preferences, PreferencesFileError
 from dragoman.assistant.setup import AgentSetup
 from dragoman.store import FileStore
 from dragoman.testing import ScriptedClient
@@ -25,7 +25,7 @@ CHAT = Chat()
 
 @asynccontextmanager
 async def agent_in(home):
-    """Our agent as `dragoman agent` starts it, without options."""
+    """Run our agent as `dragoman agent` starts it, without options."""
     near, far = memory_pair()
     agent = make_agent(lambda: FileStore(home), lambda: AgentSetup(home))
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
@@ -40,9 +40,9 @@ def ask(client, name, **params):
 
 
 def model_of(client):
-    """The model that the last update of the options names."""
-    told = [each.update for each in client.updates if each.update.__class__.__name__ == "ConfigOptionUpdate"]
-    [option] = [option for option in told[-1].config_options if option.id == "model"]
+    """Return the model in the last update of the options."""
+    updates = [each.update for each in client.updates if each.update.__class__.__name__ == "ConfigOptionUpdate"]
+    [option] = [option for option in updates[-1].config_options if option.id == "model"]
     return option.current_value
 
 
@@ -52,12 +52,12 @@ def place(tmp_path):
     return str(tmp_path / "project"), tmp_path / "home"
 
 
-async def test_the_agent_names_the_requests_among_its_capabilities(place):
+async def test_capabilities_name_the_requests(place):
     async with agent_in(place[1]) as (_, answer):
         assert answer.agent_capabilities.meta["dragoman/start"] == START_METHODS
 
 
-async def test_a_session_takes_the_model_at_once_and_new_sessions_begin_with_it(place):
+async def test_session_and_new_sessions_use_the_connected_model(place):
     cwd, home = place
     async with loopback(CHAT.reply(("text", "I am a test."))) as server, agent_in(home) as (client, _):
         session = await client.new_session(cwd)
@@ -80,7 +80,7 @@ async def test_a_session_takes_the_model_at_once_and_new_sessions_begin_with_it(
         assert KEY not in server.requests[0].headers["authorization"], "the key is for the other address"
 
 
-async def test_a_key_is_kept_as_login_keeps_it_and_the_choice_beside_it(place):
+async def test_key_is_stored_as_login_does_next_to_the_choice(place):
     cwd, home = place
     async with loopback(CHAT.reply(("text", f"Your key is {KEY}."))) as server, agent_in(home) as (client, _):
         wish = {"provider": "openai", "model": "gpt-test", "apiKey": f" {KEY} ", "baseUrl": server.url}
@@ -92,34 +92,34 @@ async def test_a_key_is_kept_as_login_keeps_it_and_the_choice_beside_it(place):
         assert json.loads((home / "preferences.json").read_text()) == expected
 
 
-async def test_a_refused_key_is_answered_with_the_reason_and_nothing_is_kept(place):
+async def test_refused_key_is_reported_and_nothing_is_stored(place):
     cwd, home = place
     async with loopback(Refusal(401, f"bad key {KEY}")) as server, agent_in(home) as (client, _):
         wish = {"provider": "openai", "model": "gpt-test", "apiKey": KEY, "baseUrl": server.url}
-        told = await ask(client, "connect", **wish, cwd=cwd)
-        assert "did not accept the key" in told["problem"]
-        assert KEY not in told["problem"]
+        answer = await ask(client, "connect", **wish, cwd=cwd)
+        assert "did not accept the key" in answer["problem"]
+        assert KEY not in answer["problem"]
         assert list(home.glob("*.json")) == []
 
 
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"provider": "anthropic", "apiKey": "has blanks in it"}, "that is no key"),
-        ({"provider": "nobody"}, "there is no provider 'nobody'"),
+        ({"provider": "anthropic", "apiKey": "has blanks in it"}, "a key must be one line"),
+        ({"provider": "nobody"}, "the provider 'nobody' is unknown"),
         ({"provider": "openrouter", "apiKey": "k"}, "name a model of OpenRouter"),
-        ({"provider": "openai", "baseUrl": "ftp://x"}, "that is no address of a server"),
+        ({"provider": "openai", "baseUrl": "ftp://x"}, "the server address is not valid"),
         ({"provider": "openai", "baseUrl": "http://a:b@x/v1"}, "leave these out"),
         ({"provider": "openai", "baseUrl": "http://127.0.0.1:1"}, "cannot be reached"),
         ({"provider": "anthropic", "model": "claude-opus-5"}, "Anthropic needs a key"),
     ],
 )
-async def test_a_wish_that_cannot_be_met_says_why(place, wish, words):
+async def test_impossible_wish_is_refused_with_the_reason(place, wish, words):
     async with agent_in(place[1]) as (client, _):
         assert words in (await ask(client, "connect", **wish))["problem"]
 
 
-async def test_without_a_name_the_first_model_of_a_server_is_taken(place):
+async def test_without_a_name_the_servers_first_model_is_used(place):
     cwd, home = place
     models = {"data": [{"id": "qwen3:8b"}, {"id": "other"}]}
     async with loopback(JsonAnswer(models), CHAT.reply(("text", "Hi."))) as server, agent_in(home) as (client, _):
@@ -128,7 +128,7 @@ async def test_without_a_name_the_first_model_of_a_server_is_taken(place):
         assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
 
 
-async def test_an_agent_file_that_counts_before_the_choice_is_told(place):
+async def test_overriding_agent_file_is_reported(place):
     cwd, home = place
     home.mkdir()
     (home / "dragoman.yaml").write_text("model: guide\n")
@@ -137,7 +137,7 @@ async def test_an_agent_file_that_counts_before_the_choice_is_told(place):
         assert connected["countsBefore"] == f"the agent file {home / 'dragoman.yaml'} names guide"
 
 
-async def test_an_agent_is_chosen_and_the_choice_of_a_model_takes_it_back(place):
+async def test_choosing_a_model_replaces_the_chosen_agent(place):
     async with agent_in(place[1]) as (client, _):
         preferences = PreferenceFile(place[1])
         await ask(client, "chooseAgent", agent="opencode")
@@ -148,20 +148,20 @@ async def test_an_agent_is_chosen_and_the_choice_of_a_model_takes_it_back(place)
         assert "Expected `str | null`" in str(error)
 
 
-def test_choices_that_others_could_have_written_are_refused(tmp_path):
+def test_preferences_writable_by_others_are_refused(tmp_path):
     preferences = PreferenceFile(tmp_path)
     preferences.choose_agent("opencode")
     preferences.path.chmod(0o666)
-    with pytest.raises(PreferencesUnusable, match="others can write it; remove it and choose again"):
+    with pytest.raises(PreferencesFileError, match="other users can write it; remove it and choose again"):
         preferences.read()
     preferences.path.chmod(0o600)
     preferences.path.write_text("{")
-    with pytest.raises(PreferencesUnusable, match="it is damaged"):
+    with pytest.raises(PreferencesFileError, match="it is damaged"):
         preferences.read()
 
 
 class JsonAnswer(Refusal):
-    """An answer of status 200 that is one JSON value."""
+    """An answer with status 200 and one JSON value."""
 
     def __init__(self, value):
         super().__init__(200)

@@ -1,11 +1,11 @@
-"""What is there to talk with: nothing is sent or started by looking."""
+"""The available models and agents. Looking for them sends and starts nothing."""
 
 import json
 
 import pytest
 
 from dragoman.assistant.keys import KeyStore
-from dragoman.assistant.start.model_servers import ServerUnusable, check_address, find_local_servers, list_models
+from dragoman.assistant.start.model_servers import NoModelServerError, check_address, find_local_servers, list_models
 from dragoman.assistant.start.offers import SUGGESTED, find_offers, list_providers
 from dragoman.installation import Installation
 from tests.assistant.models.asking import KEY
@@ -15,9 +15,9 @@ from tests.assistant.start.test_connecting import JsonAnswer
 pytestmark = pytest.mark.usefixtures("no_keys")
 
 
-def test_providers_whose_key_is_there_come_first_and_no_key_is_shown(tmp_path, monkeypatch):
+def test_providers_with_a_key_come_first_without_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    KeyStore(tmp_path).keep("deepseek", KEY)
+    KeyStore(tmp_path).save("deepseek", KEY)
     first, second, third, *_ = offers = list_providers(tmp_path)
     assert (first.id, first.variable, first.kept) == ("google", "GEMINI_API_KEY", False)
     assert (second.id, second.variable, second.kept) == ("deepseek", "", True)
@@ -27,9 +27,9 @@ def test_providers_whose_key_is_there_come_first_and_no_key_is_shown(tmp_path, m
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_provider_whose_library_is_missing_comes_with_the_command_that_installs_it(tmp_path, monkeypatch, restarts):
+def test_provider_with_a_missing_library_shows_the_install_command(tmp_path, monkeypatch, restarts):
     monkeypatch.setattr("dragoman.assistant.models.providers._is_installed", lambda package: package != "groq")
-    prefix = tmp_path / ("archive-v0" if restarts else "venv") / "made"  # the former is of uvx
+    prefix = tmp_path / ("archive-v0" if restarts else "venv") / "made"  # the former is uvx's layout
     found = Installation(prefix, "/opt/python", origin=None, has_pip=True)
     monkeypatch.setattr("dragoman.installation.find_installation", lambda: found)
     start, install = 'uvx --from "dragoman[groq]" dragoman', '/opt/python -m pip install "dragoman[groq]"'
@@ -41,14 +41,14 @@ def test_a_provider_whose_library_is_missing_comes_with_the_command_that_install
     assert (openai.problem, openai.install, openai.restarts) == ("", "", False)
 
 
-def test_every_suggested_model_is_one_that_the_library_knows():
+def test_library_knows_every_suggested_model():
     from pydantic_ai.models import known_model_names
 
     known = set(known_model_names())
     assert [f"{kind}:{model}" for kind, model in SUGGESTED.items() if f"{kind}:{model}" not in known] == []
 
 
-async def test_an_agent_on_path_is_offered(tmp_path, monkeypatch):
+async def test_agent_on_path_is_offered(tmp_path, monkeypatch):
     program = tmp_path / "opencode"
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
@@ -57,7 +57,7 @@ async def test_an_agent_on_path_is_offered(tmp_path, monkeypatch):
     assert (agent.name, agent.command) == ("opencode", (str(program), "acp"))
 
 
-async def test_servers_on_this_machine_are_found_by_their_list_of_models():
+async def test_local_servers_are_found_by_their_model_list():
     models = {"data": [{"id": "qwen3:8b"}, {"id": "\u202eevil"}]}
     async with (
         loopback(JsonAnswer(models)) as good,
@@ -80,15 +80,15 @@ async def test_servers_on_this_machine_are_found_by_their_list_of_models():
         ("http://[::1]:8000", "http://[::1]:8000/v1"),
     ],
 )
-def test_an_address_as_people_type_it_becomes_a_base_url(given, url):
+def test_typed_address_becomes_a_base_url(given, url):
     assert check_address(given) == url
 
 
-async def test_a_server_that_wants_a_key_says_so_and_a_redirect_is_not_followed():
+async def test_server_that_needs_a_key_says_so_and_redirects_are_not_followed():
     redirect = Refusal(307, headers={"location": "http://elsewhere.invalid/"})
     async with loopback(Refusal(401), Refusal(401, KEY), redirect) as server:
-        for key, words in ((None, "wants a key"), (KEY, "did not accept the key"), (KEY, "with status 307")):
-            with pytest.raises(ServerUnusable, match=words) as caught:
+        for key, words in ((None, "requires a key"), (KEY, "did not accept the key"), (KEY, "with status 307")):
+            with pytest.raises(NoModelServerError, match=words) as caught:
                 await list_models(server.url, key)
             assert KEY not in str(caught.value)
         assert json.dumps([request.path for request in server.requests]) == '["/models", "/models", "/models"]'

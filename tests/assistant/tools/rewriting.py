@@ -1,13 +1,13 @@
-"""A project full of scripts, each of which records that it ran; commands run there in the real shell."""
+"""A project full of scripts that record their execution. Commands run there in the real shell."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from dragoman.agent.approvals import ApprovalFile, Approvals
-from dragoman.agent.permission import Permission
-from dragoman.agent.settings import Mode
+from dragoman.agent.sessions.approvals import ApprovalFile, Approvals
+from dragoman.agent.sessions.permission import Permission
+from dragoman.agent.sessions.settings import Mode
 from dragoman.protocol import v1
 
 ASK = Mode("ask", "Ask")
@@ -45,7 +45,7 @@ class Project:
         self.restore()
 
     def restore(self):
-        """Make all files as they were first, and no others."""
+        """Restore the original files and delete all others."""
         shutil.rmtree(self.cwd, ignore_errors=True)
         for name in SCRIPTS:
             self.rewrite(name, "")
@@ -77,8 +77,8 @@ class Project:
         return set(self._record.read_text().splitlines()) if self._record.exists() else set()
 
 
-class Person:
-    """Says always where that is offered, else once; `asked` counts the questions."""
+class User:
+    """Answers always if that is offered, otherwise once. `asked` counts the questions."""
 
     def __init__(self):
         self.asked = 0
@@ -92,16 +92,16 @@ class Person:
         return v1.RequestPermissionResponse(outcome=v1.SelectedPermissionOutcome(option_id=chosen))
 
     async def allows(self, call):
-        """Say whether a call may run, and be asked about it if need be."""
+        """Return whether a call may run, and answer its question if it asks."""
         return (await self._permission.decide("call", call, {})).allowed
 
 
 async def is_asked_again(here, project, command, script):
-    """Allow a command, rewrite a script, and say whether there is a question before it runs again."""
-    person = Person()
-    assert await person.allows(await here.prepare("run_command", command=command))
+    """Allow a command, rewrite a script, and return whether the next run asks."""
+    user = User()
+    assert await user.allows(await here.prepare("run_command", command=command))
     project.rewrite(script, "rewritten")
     call = await here.prepare("run_command", command=command)
     project.rewrite(script, "")
-    assert await person.allows(call)
-    return person.asked == 2
+    assert await user.allows(call)
+    return user.asked == 2

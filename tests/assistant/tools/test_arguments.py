@@ -1,7 +1,7 @@
 import jsonschema
 import pytest
 
-from dragoman.agent.prepared_call import ToolFailure
+from dragoman.agent.turns.prepared_call import ToolError
 from dragoman.assistant.tools.arguments import decode, make_schema
 from dragoman.assistant.tools.edit_file import EditFileArguments
 from dragoman.assistant.tools.read_file import ReadFileArguments
@@ -20,18 +20,18 @@ PARAMETERS = {
 
 
 def refusal(arguments, given):
-    with pytest.raises(ToolFailure) as caught:
+    with pytest.raises(ToolError) as caught:
         decode(arguments, given, "a_tool")
     return str(caught.value)
 
 
-async def test_the_tools_have_the_names_and_parameters_that_were_agreed(tmp_path):
+async def test_tools_have_the_agreed_names_and_parameters(tmp_path):
     async with working(tmp_path) as here:
         found = {name: set(tool.definition.parameters["properties"]) for name, tool in here.tools.items()}
         assert found == PARAMETERS
 
 
-async def test_schemas_are_valid_and_stand_alone(tmp_path):
+async def test_schemas_are_valid_and_self_contained(tmp_path):
     async with working(tmp_path) as here:
         for tool in here.tools.values():
             schema = tool.definition.parameters
@@ -41,12 +41,12 @@ async def test_schemas_are_valid_and_stand_alone(tmp_path):
             assert schema["additionalProperties"] is False
 
 
-def test_a_choice_says_that_it_is_a_string():
+def test_enum_is_declared_as_a_string():
     items = make_schema(UpdatePlanArguments)["properties"]["entries"]["items"]
     assert items["properties"]["status"] == {"type": "string", "enum": ["completed", "in_progress", "pending"]}
 
 
-def test_null_is_taken_for_what_may_be_left_out():
+def test_null_is_accepted_for_optional_arguments():
     assert decode(ReadFileArguments, {"path": "a", "start_line": None}, "read_file") == ReadFileArguments("a")
 
 
@@ -60,23 +60,23 @@ def test_null_is_taken_for_what_may_be_left_out():
         ({"path": "a", "lines": 3}, "unknown field lines"),
     ],
 )
-def test_what_does_not_fit_is_said_in_words_with_what_would(given, words):
+def test_unfitting_arguments_are_explained_with_the_expected_ones(given, words):
     said = refusal(ReadFileArguments, given)
     assert words in said
-    assert said.endswith("it takes {path: string, start_line?: integer, line_count?: integer}")
+    assert said.endswith("expected {path: string, start_line?: integer, line_count?: integer}")
 
 
-def test_a_misfit_deep_inside_is_named_by_its_place():
+def test_nested_problem_is_named_by_its_path():
     said = refusal(EditFileArguments, {"path": "a", "edits": [{"old": "x", "new": "y"}, {"old": "", "new": "y"}]})
     assert "edits[1].old: expected a string of length >= 1" in said
     assert "edits: [{old: string, new: string}, …]" in said
 
 
-def test_a_json_text_in_place_of_a_list_is_refused_in_words():
+def test_json_text_instead_of_a_list_is_refused():
     assert "edits: expected an array, got a string" in refusal(EditFileArguments, {"path": "a", "edits": "[]"})
 
 
-def test_a_choice_that_there_is_not_is_refused_with_those_there_are():
+def test_unknown_choice_is_refused_with_the_valid_ones():
     said = refusal(UpdatePlanArguments, {"entries": [{"content": "a", "priority": "urgent", "status": "pending"}]})
     assert "priority" in said
     assert "high|low|medium" in said

@@ -1,11 +1,12 @@
-"""Each way out of the session's directories, tried through each tool, with and without a client that does the work."""
+"""Each way out of the session's directories, tried with each tool, with and without a client that does the work."""
 
 import os
 
 import pytest
 
-from dragoman.agent.prepared_call import TargetChanged, ToolFailure
+from dragoman.agent.turns.prepared_call import TargetChangedError, ToolError
 from tests.assistant.tools.working import FILES, Buffers, working
+from tests.table import each_row
 
 WAYS_OUT = {
     "dots": "../outside/secret.txt",
@@ -45,14 +46,14 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("with_client", [False, True], ids=["own", "client"])
-@pytest.mark.parametrize("way", WAYS_OUT)
-@pytest.mark.parametrize("tool", CALLS)
-async def test_no_way_leads_out(tool, way, with_client, place):
+@each_row("with_client", [False, True])
+@each_row("way", WAYS_OUT)
+@each_row("tool", CALLS)
+async def test_no_way_leads_outside(tool, way, with_client, place):
     buffers = Buffers()
     options = {"capabilities": FILES, "set_up": buffers.set_up} if with_client else {}
     async with working(place / "cwd", **options) as here:
-        with pytest.raises(ToolFailure, match="outside"):
+        with pytest.raises(ToolError, match="outside"):
             await here.call(tool, path=path_of(way, place), **CALLS[tool])
     assert buffers.read == []
     assert buffers.written == {}
@@ -60,16 +61,16 @@ async def test_no_way_leads_out(tool, way, with_client, place):
     assert sorted(os.listdir(place / "outside")) == ["secret.txt"]
 
 
-@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
-@pytest.mark.parametrize("way", WAYS_OUT)
-async def test_no_write_leads_out_even_where_reads_may_be_asked_for(tool, way, place):
+@each_row("tool", ["write_file", "edit_file"])
+@each_row("way", WAYS_OUT)
+async def test_no_write_leads_outside_even_if_reads_may_ask(tool, way, place):
     async with working(place / "cwd", ask_outside_reads=True) as here:
-        with pytest.raises(ToolFailure, match="cannot be written"):
+        with pytest.raises(ToolError, match="cannot be written"):
             await here.prepare(tool, path=path_of(way, place), **CALLS[tool])
 
 
 @pytest.mark.parametrize("with_client", [False, True], ids=["own", "client"])
-async def test_a_directory_swapped_for_a_link_after_prepare_is_not_followed(with_client, place):
+async def test_directory_replaced_by_a_link_after_prepare_is_not_followed(with_client, place):
     (place / "cwd" / "sub" / "secret.txt").write_text("harmless")
     buffers = Buffers()
     options = {"capabilities": FILES, "set_up": buffers.set_up} if with_client else {}
@@ -82,15 +83,15 @@ async def test_a_directory_swapped_for_a_link_after_prepare_is_not_followed(with
         (place / "cwd" / "sub").rename(place / "cwd" / "old")
         (place / "cwd" / "sub").symlink_to(place / "outside")
         for call in (read, search, listing):
-            with pytest.raises(ToolFailure, match="outside"):
+            with pytest.raises(ToolError, match="outside"):
                 await here.run(call)
-        with pytest.raises(TargetChanged):
+        with pytest.raises(TargetChangedError):
             await here.run(write)
     assert buffers.read == []
     assert (place / "outside" / "secret.txt").read_text() == "secret"
 
 
-async def test_a_link_that_stays_inside_is_followed(place):
+async def test_link_inside_is_followed(place):
     (place / "cwd" / "sub" / "a.txt").write_text("inside")
     (place / "cwd" / "alias").symlink_to("sub/a.txt")
     async with working(place / "cwd") as here:
@@ -103,21 +104,21 @@ async def test_a_link_that_stays_inside_is_followed(place):
 @pytest.mark.parametrize(
     ("path", "words"), [("", "is empty"), ("a\0b", "NUL"), ("~/x", "not expanded"), ("a/" * 3000, "too long")]
 )
-async def test_what_can_be_no_path_is_refused_in_words(path, words, place):
+async def test_invalid_path_is_refused_with_a_message(path, words, place):
     async with working(place / "cwd") as here:
-        with pytest.raises(ToolFailure, match=words):
+        with pytest.raises(ToolError, match=words):
             await here.prepare("read_file", path=path)
 
 
-async def test_links_in_a_circle_are_refused(place):
+async def test_circular_links_are_refused(place):
     (place / "cwd" / "round").symlink_to("round")
     async with working(place / "cwd") as here:
-        with pytest.raises(ToolFailure):
+        with pytest.raises(ToolError):
             await here.call("read_file", path="round")
-        with pytest.raises(ToolFailure):
+        with pytest.raises(ToolError):
             await here.call("write_file", path="round", content="x")
 
 
-async def test_a_search_does_not_go_through_links(place):
+async def test_search_does_not_follow_links(place):
     async with working(place / "cwd") as here:
         assert (await here.call("search_files", pattern="^secret$")).text == "[nothing matches]"

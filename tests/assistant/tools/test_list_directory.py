@@ -2,12 +2,12 @@ import os
 
 import pytest
 
-from dragoman.agent.prepared_call import Action, ToolFailure
+from dragoman.agent.turns.prepared_call import Action, ToolError
 from dragoman.assistant.tools.list_directory import MAX_ENTRIES
 from tests.assistant.tools.working import working
 
 
-async def test_names_come_in_order_with_what_they_are(tmp_path):
+async def test_names_are_sorted_and_show_their_kind(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "b.txt").write_text("12345")
     (tmp_path / "a.txt").touch()
@@ -21,12 +21,12 @@ async def test_names_come_in_order_with_what_they_are(tmp_path):
         assert lines == ["a.txt  0 bytes", "b.txt  5 bytes", "fifo|", "link@", "'new\\nline'  0 bytes", "src/"]
 
 
-async def test_an_empty_directory_is_said_to_be_empty(tmp_path):
+async def test_empty_directory_is_reported_as_empty(tmp_path):
     async with working(tmp_path) as here:
         assert (await here.call("list_directory", path=".")).text == "[the directory is empty]"
 
 
-async def test_a_long_list_is_cut_with_a_word(tmp_path):
+async def test_long_list_is_cut_with_a_note(tmp_path):
     for number in range(MAX_ENTRIES + 7):
         (tmp_path / f"{number:05}").touch()
     async with working(tmp_path) as here:
@@ -36,17 +36,17 @@ async def test_a_long_list_is_cut_with_a_word(tmp_path):
 
 
 @pytest.mark.parametrize(("path", "words"), [("none", "does not exist"), ("file", "a directory should be")])
-async def test_what_is_no_directory_is_refused_in_words(path, words, tmp_path):
+async def test_path_that_is_not_a_directory_is_refused(path, words, tmp_path):
     (tmp_path / "file").touch()
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match=words):
+        with pytest.raises(ToolError, match=words):
             await here.call("list_directory", path=path)
 
 
-async def test_a_directory_outside_is_listed_only_when_allowed(tmp_path):
+async def test_directory_outside_is_listed_only_if_allowed(tmp_path):
     (tmp_path / "cwd").mkdir()
     async with working(tmp_path / "cwd") as here:
-        with pytest.raises(ToolFailure, match="outside"):
+        with pytest.raises(ToolError, match="outside"):
             await here.prepare("list_directory", path="..")
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("list_directory", path="..")

@@ -1,4 +1,4 @@
-from dragoman.agent.prepared_call import code
+from dragoman.agent.turns.prepared_call import code
 from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES, BoundedOutput
 
 
@@ -9,16 +9,16 @@ def filled(*parts):
     return output
 
 
-def test_what_fits_is_kept_whole():
+def test_short_output_is_kept_completely():
     output = filled(b"a", b"", "ü".encode()[:1], "ü".encode()[1:])
     assert (output.text, output.live, output.cut) == ("aü", "aü", False)
     whole = b"x" * (HEAD_BYTES + TAIL_BYTES)
     assert filled(whole).text == whole.decode()
 
 
-def test_of_more_the_beginning_and_the_end_are_kept():
+def test_long_output_keeps_its_beginning_and_end():
     output = filled(b"A" * HEAD_BYTES, *[b"." * 1000] * 1000, b"Z" * TAIL_BYTES)
-    assert output.text == f"{'A' * HEAD_BYTES}\n[… 1,000,000 bytes left out …]\n{'Z' * TAIL_BYTES}"
+    assert output.text == f"{'A' * HEAD_BYTES}\n[… 1,000,000 bytes were cut …]\n{'Z' * TAIL_BYTES}"
     assert output.cut
     assert output.live == f"[…]\n{'Z' * LIVE_BYTES}"
 
@@ -29,6 +29,6 @@ def test_no_character_is_cut_in_two():
     assert "\N{REPLACEMENT CHARACTER}" not in filled(b"a" + "🦊".encode() * 5000).live
 
 
-def test_code_stands_in_a_fence_that_it_cannot_end():
+def test_fenced_code_cannot_close_its_fence():
     assert code("x").content.text == "```\nx\n```"
     assert code("```\n").content.text == "````\n```\n````"

@@ -1,13 +1,14 @@
 import pytest
 
-from dragoman.assistant.tools.plain_command import PlainCommand, UnclearCommand, parse
+from dragoman.assistant.tools.plain_command import PlainCommand, UnclearCommandError, parse
+from tests.table import each_row
 
 
 def words_of(text):
     return [list(command.words) for command in parse(text)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("make test", [["make", "test"]]),
@@ -28,26 +29,26 @@ def test_words_and_commands_are_found(text, words):
     assert words_of(text) == words
 
 
-def test_redirections_are_told_from_words():
+def test_redirections_are_separated_from_words():
     [command] = parse("<in sort 2>>err -u >out 2>&1 x 3<more")
     assert command == PlainCommand(("sort", "-u", "x"), inputs=("in", "more"), outputs=("err", "out"))
 
 
-def test_a_number_is_part_of_a_redirection_only_where_it_touches_it():
+def test_number_belongs_to_a_redirection_only_without_a_blank():
     assert words_of("a 2 > x b2> y '2'> z") == [["a", "2", "b2", "2"]]
 
 
-def test_assignments_stand_before_the_program():
+def test_assignments_come_before_the_program():
     [command] = parse("A=1 B='x y' make C=2")
     assert (command.assignments, command.words) == (("A=1", "B=x y"), ("make", "C=2"))
 
 
-def test_what_joins_commands_is_told():
+def test_operators_around_a_command_are_recorded():
     joins = [(command.joined_by, command.followed_by) for command in parse("a && b || c | d; e\nf")]
     assert joins == [("", "&&"), ("&&", "||"), ("||", "|"), ("|", ";"), (";", "\n"), ("\n", "")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *("$X", "a $X", 'a "$X"', "a ${X}", "a $(b)", "a `b`", 'a "`b`"', "a $'b'", 'a $"b"', "a $((1))", "a $"),
@@ -60,5 +61,5 @@ def test_what_joins_commands_is_told():
     ],
 )
 def test_everything_else_is_unclear(text):
-    with pytest.raises(UnclearCommand):
+    with pytest.raises(UnclearCommandError):
         parse(text)

@@ -1,9 +1,10 @@
-"""Random commands, run in the real shell: whatever runs a script of the project is bound to what that script holds."""
+"""Random commands in the real shell: every script that runs is bound to its content."""
 
 import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ SOAK = bool(os.environ.get("DRAGOMAN_SOAK"))
 
 
 def seldom(common, rare):
-    """Choose mostly among the common ones, because one rare thing makes a whole command unclear."""
+    """Choose mostly common values, because one rare value makes a whole command unclear."""
     return st.integers(0, 11).flatmap(lambda number: st.sampled_from(rare if number == 0 else common))
 
 
@@ -73,11 +74,12 @@ nested = st.builds(lambda wrapper, text: wrapper.format(text.replace("'", '"')),
 commands = st.one_of(lines, lines, nested, st.builds(lambda *parts: "".join(parts), nested, joins, lines))
 
 
+@pytest.mark.extended
 @settings(max_examples=20_000 if SOAK else 100, deadline=None, derandomize=not SOAK)
 @given(commands)
 @example("cd sub || cd missing && ./run.sh")
 @example("cd sub && true || cd sub/deep && sh run.sh")
-def test_what_runs_is_bound(command):
+def test_every_script_that_runs_is_bound(command):
     with tempfile.TemporaryDirectory() as folder:
         project = Project(Path(folder))
         cwd = str(project.cwd)

@@ -1,13 +1,12 @@
-"""An approval of a command for good does not hold for a script that was rewritten afterwards (CVE-2026-32978).
+"""A permanent approval of a command does not cover a script that was rewritten afterwards (CVE-2026-32978).
 
-Each form is run in the real shell first: it is a form only if a script of the project runs. Then each script that ran
-is rewritten, alone, and there has to be another question.
+Each form is first run in the real shell. It counts only if a script of the project runs. Then each script that ran is
+rewritten separately, and the command must ask again.
 """
-
-import pytest
 
 from tests.assistant.tools.rewriting import Project, is_asked_again
 from tests.assistant.tools.working import working
+from tests.table import each_row
 
 PLAIN = [
     "./run.sh",
@@ -394,11 +393,11 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("command", FORMS)
-async def test_a_rewritten_script_is_asked_about_again(command, tmp_path):
+@each_row("command", FORMS)
+async def test_rewritten_script_asks_again(command, tmp_path):
     project = Project(tmp_path)
     ran = project.run(command)
-    assert ran or project.is_missing_a_program, "no script of the project ran: this is no form"
+    assert ran or project.is_missing_a_program, "no script of the project ran, so this form proves nothing"
     async with working(project.cwd) as here:
         for script in ran:
             assert await is_asked_again(here, project, command, script)

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.prepared_call import Action, TargetChanged, ToolFailure
+from dragoman.agent.turns.prepared_call import Action, TargetChangedError, ToolError
 from dragoman.agent.workspace.shell import HEAD_BYTES, LIVE_BYTES, TAIL_BYTES
 from dragoman.assistant.tools.run_command import MAX_COMMAND_BYTES
 from tests.assistant.tools.working import text_of, working
 from tests.proc.processes import alive
+from tests.table import each_row
 from tests.waiting import until
 
-# ── what is shown and approved ──────────────────────────────────────────────────────────────────────
+# ── the shown and approved command ──────────────────────────────────────────────────────────────────
 
 
-async def test_the_whole_command_is_shown_and_is_what_is_approved(tmp_path):
+async def test_whole_command_is_shown_and_approved(tmp_path):
     async with working(tmp_path) as here:
         command = "echo one\nrm -rf everything"
         call = await here.prepare("run_command", command=command)
@@ -27,7 +28,7 @@ async def test_the_whole_command_is_shown_and_is_what_is_approved(tmp_path):
         assert (await here.prepare("run_command", command="x" * 99)).title == f"Run {'x' * 80}…"
 
 
-async def test_what_cannot_be_seen_in_a_command_is_written_out_but_not_in_what_is_approved(tmp_path):
+async def test_invisible_characters_are_escaped_only_in_the_shown_command(tmp_path):
     async with working(tmp_path) as here:
         command = "echo '\u202egpj.exe'\x1b[8m\n\ttrue"
         call = await here.prepare("run_command", command=command)
@@ -39,9 +40,9 @@ async def test_what_cannot_be_seen_in_a_command_is_written_out_but_not_in_what_i
 @pytest.mark.parametrize(
     ("command", "words"), [(" \n", "is empty"), ("a\0b", "NUL"), ("x" * (MAX_COMMAND_BYTES + 1), "write a script")]
 )
-async def test_what_can_be_no_command_is_refused_in_words(command, words, tmp_path):
+async def test_invalid_command_is_refused_with_a_message(command, words, tmp_path):
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match=words):
+        with pytest.raises(ToolError, match=words):
             await here.prepare("run_command", command=command)
 
 
@@ -57,7 +58,7 @@ async def test_both_outputs_come_in_order_with_the_exit_code(tmp_path):
         assert text_of(outcome.content) == f"```\none\ntwo\nthree\n{tmp_path}\n```"
 
 
-async def test_a_command_that_fails_has_failed_and_says_what_it_wrote(tmp_path):
+async def test_failing_command_reports_its_output(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command="echo broken; exit 7")
         assert (outcome.text, outcome.failed) == ("broken\n[exit code 7]", True)
@@ -65,25 +66,25 @@ async def test_a_command_that_fails_has_failed_and_says_what_it_wrote(tmp_path):
         assert (await here.call("run_command", command="if")).failed
 
 
-async def test_a_command_that_is_killed_has_failed(tmp_path):
+async def test_killed_command_counts_as_failed(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command="kill -KILL $$")
         assert (outcome.text, outcome.failed) == ("[no output]\n[killed by SIGKILL]", True)
         assert outcome.raw_output["signal"] == "SIGKILL"
 
 
-async def test_a_command_without_output_says_so(tmp_path):
+async def test_command_without_output_says_so(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command="true")
         assert (outcome.text, outcome.failed, outcome.content) == ("[no output]\n[exit code 0]", False, [])
 
 
-async def test_it_has_no_input(tmp_path):
+async def test_command_has_no_input(tmp_path):
     async with working(tmp_path) as here:
         assert (await here.call("run_command", command="cat; read x || echo none")).text == "none\n[exit code 0]"
 
 
-async def test_it_does_not_get_our_secrets(tmp_path, monkeypatch):
+async def test_command_does_not_inherit_our_secrets(tmp_path, monkeypatch):
     secrets = ["ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "GOOGLE_CREDENTIALS_JSON"]
     for name in secrets:
         monkeypatch.setenv(name, "hidden-value")
@@ -95,41 +96,41 @@ async def test_it_does_not_get_our_secrets(tmp_path, monkeypatch):
         assert f"PATH={os.environ['PATH']}" in text
 
 
-async def test_a_directory_that_is_gone_is_said_to_be(tmp_path):
+async def test_missing_directory_is_reported(tmp_path):
     (tmp_path / "cwd").mkdir()
     async with working(tmp_path / "cwd") as here:
         (tmp_path / "cwd").rmdir()
-        with pytest.raises(ToolFailure, match="could not be started"):
+        with pytest.raises(ToolError, match="could not be started"):
             await here.call("run_command", command="true")
 
 
 # ── output ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_flood_of_output_is_kept_at_both_ends(tmp_path):
+async def test_flood_of_output_keeps_its_beginning_and_end(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command="echo first; yes x | head -c 20000000; echo; echo last")
         assert outcome.text.startswith("first\nx\n")
-        assert "bytes left out …]" in outcome.text
-        assert "\nlast\n[output was cut; to see all of it, send it to a file" in outcome.text
+        assert "bytes were cut …]" in outcome.text
+        assert "\nlast\n[output was cut; to see all of it, redirect it to a file" in outcome.text
         assert len(outcome.text) < HEAD_BYTES + TAIL_BYTES + 300
 
 
-async def test_an_endless_flood_ends_with_the_time(tmp_path):
+async def test_endless_output_ends_with_the_timeout(tmp_path):
     async with working(tmp_path, command_timeout_s=0.3) as here:
         outcome = await here.call("run_command", command="yes")
         assert outcome.failed
-        assert "[it did not end in time and was stopped]" in outcome.text
+        assert "[it did not finish in time and was stopped]" in outcome.text
 
 
-async def test_bytes_that_are_no_text_do_no_harm(tmp_path):
+async def test_binary_output_does_no_harm(tmp_path):
     async with working(tmp_path) as here:
         assert (
             await here.call("run_command", command=r"printf '\377\000a'")
         ).text == "\N{REPLACEMENT CHARACTER}\0a\n[exit code 0]"
 
 
-async def test_output_is_shown_while_it_runs(tmp_path):
+async def test_output_is_shown_while_the_command_runs(tmp_path):
     os.mkfifo(tmp_path / "gate")
     async with working(tmp_path) as here:
         shown = asyncio.Event()
@@ -146,7 +147,7 @@ async def test_output_is_shown_while_it_runs(tmp_path):
         assert (await running).text == "begun\nopened\ndone\n[exit code 0]"
 
 
-async def test_what_is_shown_meanwhile_is_short(tmp_path):
+async def test_intermediate_output_is_short(tmp_path):
     async with working(tmp_path, command_timeout_s=1) as here:
         await here.call("run_command", command="yes")
         assert here.progress
@@ -154,7 +155,7 @@ async def test_what_is_shown_meanwhile_is_short(tmp_path):
         assert len(here.progress) < 6
 
 
-async def test_an_error_while_showing_ends_the_command(tmp_path):
+async def test_error_while_showing_ends_the_command(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="echo $$ > pid; echo begun; exec sleep 1000")
 
@@ -166,7 +167,7 @@ async def test_an_error_while_showing_ends_the_command(tmp_path):
         assert not alive(int((tmp_path / "pid").read_text()))
 
 
-# ── nobody is left behind ───────────────────────────────────────────────────────────────────────────
+# ── no process is left behind ───────────────────────────────────────────────────────────────────────
 
 STUBBORN = """
 trap '' TERM
@@ -182,14 +183,14 @@ def pids_in(path):
     return [int(line) for line in (path / "pids").read_text().split()]
 
 
-async def test_what_is_left_running_ends_with_the_command(tmp_path):
+async def test_background_processes_end_with_the_command(tmp_path):
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command=f"{STUBBORN}\necho over")
         assert outcome.text == "over\n[exit code 0]"
         assert not any(map(alive, pids_in(tmp_path)))
 
 
-async def test_a_cancelled_command_is_killed_with_all_it_started_even_if_it_ignores_sigterm(tmp_path):
+async def test_cancelled_command_is_killed_with_children_that_ignore_sigterm(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command=f"{STUBBORN}\nwait; sleep 1000")
         running = asyncio.create_task(here.run(call))
@@ -200,7 +201,7 @@ async def test_a_cancelled_command_is_killed_with_all_it_started_even_if_it_igno
         assert not any(map(alive, pids_in(tmp_path)))
 
 
-async def test_a_command_out_of_time_is_killed_with_all_it_started(tmp_path):
+async def test_timed_out_command_is_killed_with_its_children(tmp_path):
     async with working(tmp_path, command_timeout_s=1) as here:
         outcome = await here.call("run_command", command=f"{STUBBORN}\nwait; sleep 1000")
         assert outcome.failed
@@ -208,7 +209,7 @@ async def test_a_command_out_of_time_is_killed_with_all_it_started(tmp_path):
         assert not any(map(alive, pids_in(tmp_path)))
 
 
-async def test_a_command_that_cleans_up_on_sigterm_can(tmp_path):
+async def test_command_may_clean_up_on_sigterm(tmp_path):
     async with working(tmp_path) as here:
         command = "trap ': > cleaned; exit 1' TERM; : > lock; while :; do sleep 0.01; done"
         running = asyncio.create_task((await here.prepare("run_command", command=command)).run(here.show))
@@ -219,8 +220,8 @@ async def test_a_command_that_cleans_up_on_sigterm_can(tmp_path):
         assert (tmp_path / "cleaned").exists()
 
 
-@pytest.mark.parametrize("steps", [*range(12), 20, 40, 80, 160, 320])
-async def test_a_command_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
+@each_row("steps", [*range(12), 20, 40, 80, 160, 320])
+async def test_command_cancelled_at_any_step_leaves_no_process(steps, tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="echo $$ > pid; exec sleep 1000")
         running = asyncio.create_task(here.run(call))
@@ -234,14 +235,14 @@ async def test_a_command_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
     assert not pid or not alive(int(pid))
 
 
-async def test_commands_run_side_by_side(tmp_path):
+async def test_commands_run_in_parallel(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="echo $$")
         outcomes = await asyncio.gather(*(here.run(call) for _ in range(5)))
         assert len({outcome.text for outcome in outcomes}) == 5
 
 
-async def test_a_signal_without_a_name_is_told_by_its_number(tmp_path):
+async def test_unnamed_signal_is_reported_by_number(tmp_path):
     number = signal.SIGRTMIN + 1
     async with working(tmp_path) as here:
         outcome = await here.call("run_command", command=f"kill -{number} $$")
@@ -251,18 +252,18 @@ async def test_a_signal_without_a_name_is_told_by_its_number(tmp_path):
 # ── scripts (CVE-2026-32978) ────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_script_rewritten_after_approval_does_not_run(tmp_path):
+async def test_script_rewritten_after_approval_does_not_run(tmp_path):
     script = tmp_path / "run.sh"
     script.write_text("echo harmless")
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="sh ./run.sh")
         script.write_text("touch owned")
-        with pytest.raises(TargetChanged, match="file that the command names"):
+        with pytest.raises(TargetChangedError, match="file that the command names"):
             await here.run(call)
         assert not (tmp_path / "owned").exists()
 
 
-async def test_an_approval_for_good_does_not_hold_for_another_script_of_that_name(tmp_path):
+async def test_permanent_approval_does_not_cover_a_replaced_script(tmp_path):
     script = tmp_path / "run.sh"
     script.write_text("echo one")
     async with working(tmp_path) as here:
@@ -277,15 +278,15 @@ async def test_an_approval_for_good_does_not_hold_for_another_script_of_that_nam
         assert (await here.prepare("run_command", command="sh run.sh")).action.where == str(tmp_path)
 
 
-async def test_a_script_that_appears_after_approval_does_not_run(tmp_path):
+async def test_script_that_appears_after_approval_does_not_run(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("run_command", command="sh run.sh")
         (tmp_path / "run.sh").write_text("touch owned")
-        with pytest.raises(TargetChanged):
+        with pytest.raises(TargetChangedError):
             await here.run(call)
 
 
-async def test_a_script_that_did_not_change_runs(tmp_path):
+async def test_unchanged_script_runs(tmp_path):
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "go"
     script.write_text("#!/bin/sh\necho went $1\n")

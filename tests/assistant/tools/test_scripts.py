@@ -1,4 +1,4 @@
-"""What an approval of a command is bound to, and which commands it cannot be bound to."""
+"""What the approval of a command is bound to, and which commands cannot be bound."""
 
 import os
 
@@ -6,6 +6,7 @@ import pytest
 
 from dragoman.assistant.tools.named_files import MAX_BYTES, MAX_FILES, MAX_LOOKUPS, MAX_WORD_CHARS
 from dragoman.assistant.tools.scripts import Binding, bind
+from tests.table import each_row
 
 NOTHING = Binding()
 
@@ -20,7 +21,7 @@ def bound(command, cwd, *more):
     return bind(command, str(cwd), [str(cwd), *map(str, more)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *(
@@ -53,11 +54,11 @@ def bound(command, cwd, *more):
         *("docker compose up -d", "curl -s https://example.org/x", "test -d sub && make", "printf '%s' x | base64"),
     ],
 )
-def test_ordinary_commands_can_be_approved_for_good(command, cwd):
+def test_ordinary_commands_can_be_approved_permanently(command, cwd):
     assert bound(command, cwd).certain
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *("sh -c 'make $X'", "make $TARGET", "ls *.py", "bash", "python3", "python3 -c 'print(1)'", "sed -n 1p x"),
@@ -77,11 +78,11 @@ def test_ordinary_commands_can_be_approved_for_good(command, cwd):
         *("run file:///x/run%2esh", "run 'a;b'", "run 'a\tb'", "run 'a{b}'", "x" * (MAX_WORD_CHARS + 1)),
     ],
 )
-def test_commands_that_are_not_clear_cannot(command, cwd):
+def test_unclear_commands_cannot_be_approved_permanently(command, cwd):
     assert not bound(command, cwd).certain
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         *("./x", "cat x", "make -f x", "make -fx", "make --file=x", "a b:x,c", "@x", "a -o x@1", "a < x", "a 'b x'"),
@@ -89,7 +90,7 @@ def test_commands_that_are_not_clear_cannot(command, cwd):
         *("{cwd}/x", "a file://{cwd}/x", "a --y={cwd}/x", "docker run -v {cwd}:/w img /w/x", "sh -c 'a x'", "echo x"),
     ],
 )
-def test_a_file_is_found_wherever_a_word_names_it(command, cwd):
+def test_file_is_found_in_every_form_of_a_word(command, cwd):
     command = command.replace("{cwd}", str(cwd))
     before = bound(command, cwd)
     assert before.certain
@@ -117,7 +118,7 @@ def test_a_file_is_found_wherever_a_word_names_it(command, cwd):
         ("uv run tool", ".venv/bin/tool"),
     ],
 )
-def test_a_module_and_a_program_of_the_project_are_found_by_their_names(command, name, cwd):
+def test_module_and_program_of_the_project_are_found_by_name(command, name, cwd):
     assert bound(command, cwd) == NOTHING
     (cwd / name).parent.mkdir(parents=True, exist_ok=True)
     (cwd / name).write_text("x")
@@ -126,14 +127,14 @@ def test_a_module_and_a_program_of_the_project_are_found_by_their_names(command,
 
 
 @pytest.mark.parametrize("place", ["pytest.py", "pytest", "src/pytest.py", "pytest.cpython-311.so"])
-def test_a_module_that_python_would_find_in_the_project_is_not_clear(place, cwd):
+def test_module_that_python_finds_in_the_project_is_unclear(place, cwd):
     assert bound("python3 -m pytest", cwd) == NOTHING
     (cwd / place).parent.mkdir(exist_ok=True)
     (cwd / place).write_text("")
     assert not bound("python3 -m pytest", cwd).certain
 
 
-def test_what_lies_outside_is_not_looked_at(cwd, tmp_path):
+def test_files_outside_are_not_hashed(cwd, tmp_path):
     (tmp_path / "out.sh").write_text("echo")
     assert bound("sh /bin/true", cwd) == NOTHING
     before = bound("sh ../out.sh", cwd)
@@ -142,7 +143,7 @@ def test_what_lies_outside_is_not_looked_at(cwd, tmp_path):
     assert bound("sh ../out.sh", cwd, tmp_path).digest not in ("", before.digest)
 
 
-def test_where_a_link_leads_counts(cwd, tmp_path):
+def test_target_of_a_link_outside_counts(cwd, tmp_path):
     for name in ("a.sh", "b.sh"):
         (tmp_path / name).write_text("same")
         (cwd / name).write_text("same")
@@ -155,7 +156,7 @@ def test_where_a_link_leads_counts(cwd, tmp_path):
     assert len(set(seen)) == 4
 
 
-def test_a_link_from_outside_leads_in(cwd, tmp_path):
+def test_link_from_outside_to_a_file_inside_counts(cwd, tmp_path):
     (cwd / "run.sh").write_text("one")
     (tmp_path / "door").symlink_to(cwd)
     before = bound(f"sh {tmp_path}/door/run.sh", cwd)
@@ -163,14 +164,14 @@ def test_a_link_from_outside_leads_in(cwd, tmp_path):
     assert bound(f"sh {tmp_path}/door/run.sh", cwd) != before
 
 
-def test_the_path_counts_beside_the_content(cwd):
+def test_path_counts_besides_the_content(cwd):
     for name in ("a.sh", "b.sh"):
         (cwd / name).write_text("same")
     assert len({bound(command, cwd) for command in ("cat a.sh", "cat b.sh", "cat a.sh b.sh", "cat")}) == 4
     assert bound("cat b.sh ./a.sh", cwd) == bound("cat a.sh; cat b.sh", cwd)
 
 
-def test_a_file_that_is_only_written_may_hold_anything(cwd, tmp_path):
+def test_output_file_may_have_any_content(cwd, tmp_path):
     before = bound("echo hi > made.txt", cwd)
     (cwd / "made.txt").write_text("x")
     assert bound("echo hi > made.txt", cwd) == before
@@ -179,7 +180,7 @@ def test_a_file_that_is_only_written_may_hold_anything(cwd, tmp_path):
     assert bound("echo hi > made.txt", cwd) != before
 
 
-def test_no_script_of_many_is_left_out(cwd):
+def test_no_script_of_many_is_missed(cwd):
     names = [f"{number}.sh" for number in range(40)]
     for name in names:
         (cwd / name).write_text("x")
@@ -192,31 +193,31 @@ def test_no_script_of_many_is_left_out(cwd):
         (cwd / name).write_text("x")
 
 
-def test_more_files_than_are_looked_at_cannot_be_approved_for_good(cwd):
+def test_too_many_files_cannot_be_approved_permanently(cwd):
     for number in range(MAX_FILES + 1):
         (cwd / f"f{number}").write_text("x")
     assert bound("cat " + " ".join(f"f{number}" for number in range(MAX_FILES)), cwd).certain
     assert not bound("cat " + " ".join(f"f{number}" for number in range(MAX_FILES + 1)), cwd).certain
 
 
-def test_a_file_that_is_too_large_to_be_read_each_time_cannot_either(cwd):
+def test_too_large_file_cannot_be_approved_permanently(cwd):
     with (cwd / "large").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     assert not bound("cat large", cwd).certain
 
 
-def test_very_many_names_are_given_up_in_time(cwd):
+def test_too_many_names_are_abandoned_in_time(cwd):
     assert not bound("run " + " ".join(f"-{number}" * 20 for number in range(600)), cwd).certain
     assert not bound("ls " + " ".join(map(str, range(MAX_LOOKUPS + 1))), cwd).certain
 
 
 @pytest.mark.parametrize("command", ["sh gate", "sh < gate", "make -f gate"])
-def test_what_is_no_regular_file_cannot_be_bound(command, cwd):
+def test_special_file_cannot_be_bound(command, cwd):
     os.mkfifo(cwd / "gate")
     assert not bound(command, cwd).certain
 
 
-def test_a_change_is_seen_in_what_is_not_clear_too(cwd):
+def test_change_is_noticed_even_in_unclear_commands(cwd):
     for command in ("(./run.sh)", "if true; then sh run.sh; fi", "sh run.sh $X", "sh 'run.sh", "make && ./run.sh"):
         (cwd / "run.sh").write_text("one")
         before = bound(command, cwd)
@@ -228,12 +229,12 @@ def test_a_change_is_seen_in_what_is_not_clear_too(cwd):
 
 
 @pytest.mark.parametrize("entry", [".", "", "bin", "sub/bin"])
-def test_nothing_is_clear_while_path_is_relative(entry, cwd, monkeypatch):
+def test_relative_path_entry_makes_commands_unclear(entry, cwd, monkeypatch):
     monkeypatch.setenv("PATH", f"/usr/bin:{entry}:/bin")
     assert not bound("make test", cwd).certain
 
 
-def test_a_program_that_path_finds_inside_is_bound(cwd, monkeypatch):
+def test_program_found_inside_by_path_is_bound(cwd, monkeypatch):
     (cwd / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{cwd}/bin:/usr/bin:/bin")
     for command in ("tool", "timeout 5 tool", "cat x", "sh -c tool"):
@@ -248,13 +249,13 @@ def test_a_program_that_path_finds_inside_is_bound(cwd, monkeypatch):
         program.unlink()
 
 
-def test_a_link_to_a_directory_inside_is_a_part_of_path_too(cwd, tmp_path, monkeypatch):
+def test_path_entry_that_links_inside_counts(cwd, tmp_path, monkeypatch):
     (tmp_path / "programs").symlink_to(cwd / "sub")
     monkeypatch.setenv("PATH", f"{tmp_path}/programs:/bin")
     (cwd / "sub" / "tool").write_text("one")
     assert bound("tool", cwd).digest
 
 
-def test_where_cd_leads_is_not_clear_with_cdpath(cwd, monkeypatch):
+def test_cdpath_makes_cd_unclear(cwd, monkeypatch):
     monkeypatch.setenv("CDPATH", "/srv")
     assert not bound("cd sub && make", cwd).certain

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.prepared_call import Action, ToolFailure
+from dragoman.agent.turns.prepared_call import Action, ToolError
 from dragoman.assistant.tools.search_files import MAX_HITS, MAX_NAMES
 from tests.assistant.tools.working import text_of, working
+from tests.table import each_row
 
 TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-"""Where commands are, those that the project installs for its tests included."""
+"""The directories of commands, including commands installed for the tests."""
 
 RIPGREP = shutil.which("rg", path=TOOLS)
 
@@ -55,7 +56,7 @@ async def test_lines_and_names_are_found(tmp_path):
         assert text_of(outcome.content) == f"```\n{outcome.text}\n```"
 
 
-async def test_a_path_and_a_glob_narrow_it(tmp_path):
+async def test_path_and_glob_narrow_the_search(tmp_path):
     write(tmp_path, {"src/a.py": "hit", "src/deep/b.py": "hit", "src/c.txt": "hit", "d.py": "hit"})
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="hit", path="src", glob="*.py")
@@ -67,7 +68,7 @@ async def test_a_path_and_a_glob_narrow_it(tmp_path):
         assert await found(here, pattern="c.txt", path="src/c.txt") == ["[nothing matches]"]
 
 
-async def test_what_gitignore_leaves_out_is_not_searched_unless_it_is_let_in_again(tmp_path):
+async def test_gitignored_files_are_skipped_unless_included_again(tmp_path):
     write(
         tmp_path,
         {
@@ -93,7 +94,7 @@ async def test_what_gitignore_leaves_out_is_not_searched_unless_it_is_let_in_aga
         assert await found(here, pattern="node_modules|secret", glob="*.js") == ["[nothing matches]"]
 
 
-async def test_an_ignored_directory_that_is_asked_for_is_searched(tmp_path):
+async def test_ignored_directory_is_searched_if_named(tmp_path):
     write(tmp_path, {".gitignore": "build/\n", "build/a.txt": "hit"})
     async with working(tmp_path) as here:
         assert await found(here, pattern="hit", path="build") == ["build/a.txt:1: hit"]
@@ -106,13 +107,13 @@ async def test_binary_files_are_skipped(tmp_path):
         assert lines == ["b.txt:1: hit", "latin.txt:1: caf\N{REPLACEMENT CHARACTER} hit"]
 
 
-async def test_nothing_is_said_to_be_nothing(tmp_path):
+async def test_no_match_is_reported(tmp_path):
     write(tmp_path, {"empty.txt": "", "a.txt": "x"})
     async with working(tmp_path) as here:
         assert await found(here, pattern="missing") == ["[nothing matches]"]
 
 
-async def test_too_many_lines_are_cut_with_a_word(tmp_path):
+async def test_too_many_lines_are_cut_with_a_note(tmp_path):
     write(tmp_path, {"a.txt": "hit\n" * 100_000, "b.txt": "hit\n"})
     async with working(tmp_path) as here:
         lines = await found(here, pattern="hit")
@@ -120,7 +121,7 @@ async def test_too_many_lines_are_cut_with_a_word(tmp_path):
         assert lines[-1] == f"[more than {MAX_HITS} lines match; narrow the pattern, the path or the glob]"
 
 
-async def test_too_many_names_are_cut_with_a_word(tmp_path):
+async def test_too_many_names_are_cut_with_a_note(tmp_path):
     write(tmp_path, {f"name{number:03}.txt": "x" for number in range(MAX_NAMES + 5)})
     async with working(tmp_path) as here:
         lines = await found(here, pattern="name")
@@ -135,38 +136,40 @@ async def test_long_lines_are_cut(tmp_path):
         assert len(line) < 400
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a-", "*x", "a{2,1}"])
-async def test_a_pattern_that_is_wrong_is_said_to_be(pattern, tmp_path):
+@each_row("pattern", ["(", "[a-", "*x", "a{2,1}"])
+async def test_invalid_pattern_is_reported(pattern, tmp_path):
     write(tmp_path, {"a.txt": "x"})
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match=r"(?s)the search failed: .+; the pattern is a regular expression"):
+        with pytest.raises(
+            ToolError, match=r"(?s)the search failed: .+; check that the pattern is a valid regular expression"
+        ):
             await here.call("search_files", pattern=pattern)
 
 
 @pytest.mark.parametrize("pattern", ["a\nb", "a\0b"])
-async def test_a_pattern_of_more_than_a_line_is_refused(pattern, tmp_path):
+async def test_multi_line_pattern_is_refused(pattern, tmp_path):
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match="one line"):
+        with pytest.raises(ToolError, match="single line"):
             await here.prepare("search_files", pattern=pattern)
 
 
-@pytest.mark.parametrize("pattern", ["-rf", "--files", "$(touch owned)", "'; touch owned; '", '"', "\\$"])
-async def test_a_pattern_is_never_taken_for_anything_else(pattern, tmp_path):
+@each_row("pattern", ["-rf", "--files", "$(touch owned)", "'; touch owned; '", '"', "\\$"])
+async def test_pattern_is_never_read_as_an_option_or_shell_code(pattern, tmp_path):
     write(tmp_path, {"a.txt": "-rf --files '; touch owned; ' \" $"})
     async with working(tmp_path) as here:
         await here.call("search_files", pattern=pattern)
         assert os.listdir(tmp_path) == ["a.txt"]
 
 
-async def test_a_glob_that_is_wrong_is_said_to_be(tmp_path):
+async def test_invalid_glob_is_reported(tmp_path):
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match="the glob '!' is wrong"):
+        with pytest.raises(ToolError, match="the glob '!' is wrong"):
             await here.prepare("search_files", pattern="x", glob="!")
 
 
-async def test_a_path_that_is_missing_is_said_to_be(tmp_path):
+async def test_missing_path_is_reported(tmp_path):
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match="does not exist"):
+        with pytest.raises(ToolError, match="does not exist"):
             await here.call("search_files", pattern="x", path="none")
 
 
@@ -178,7 +181,7 @@ async def test_links_are_not_followed(tmp_path):
         assert await found(here, pattern="hit|secret") == ["[nothing matches]"]
 
 
-async def test_a_search_outside_is_for_the_person_to_allow(tmp_path):
+async def test_search_outside_needs_the_users_approval(tmp_path):
     write(tmp_path, {"cwd/a.txt": "", "out/b.txt": "hit"})
     async with working(tmp_path / "cwd", ask_outside_reads=True) as here:
         call = await here.prepare("search_files", pattern="hit", path="../out")
@@ -187,7 +190,7 @@ async def test_a_search_outside_is_for_the_person_to_allow(tmp_path):
         assert await found(here, pattern="hit", path="../out/b.txt") == [f"{tmp_path}/out/b.txt:1: hit"]
 
 
-async def test_an_additional_directory_is_searched_by_its_path(tmp_path):
+async def test_additional_directory_is_searched_by_its_path(tmp_path):
     write(tmp_path, {"cwd/a.txt": "", "more/sub/b.txt": "hit"})
     async with working(tmp_path / "cwd", tmp_path / "more") as here:
         expected = [f"{tmp_path}/more/sub/b.txt:1: hit"]
@@ -195,32 +198,32 @@ async def test_an_additional_directory_is_searched_by_its_path(tmp_path):
         assert await found(here, pattern="hit", path=str(tmp_path / "more" / "sub")) == expected
 
 
-async def test_our_own_environment_does_not_steer_it(tmp_path, monkeypatch):
+async def test_our_environment_does_not_affect_the_search(tmp_path, monkeypatch):
     write(tmp_path, {"a.txt": "hit", "rc": "--invert-match\n"})
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rc"))
     async with working(tmp_path) as here:
         assert await found(here, pattern="hit") == ["a.txt:1: hit"]
 
 
-async def test_a_module_in_the_workspace_is_not_run(tmp_path):
+async def test_module_in_the_workspace_is_not_executed(tmp_path):
     write(tmp_path, {"re.py": "open('owned', 'w')", "pathspec.py": "open('owned', 'w')", ".gitignore": "x\n"})
     async with working(tmp_path) as here:
         await here.call("search_files", pattern="hit")
         assert not (tmp_path / "owned").exists()
 
 
-async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(tmp_path, engine, monkeypatch):
+async def test_endless_pattern_is_stopped_without_blocking(tmp_path, engine, monkeypatch):
     if engine == "ripgrep":
         pytest.skip("ripgrep has no pattern that takes for ever")
     monkeypatch.setattr("dragoman.assistant.tools.search_files.TIMEOUT_S", 2.0)
     write(tmp_path, {"a.txt": "a" * 60 + "b"})
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match="took more than 2 s"):
+        with pytest.raises(ToolError, match="took more than 2 s"):
             await here.call("search_files", pattern="(a+)+$")
 
 
-@pytest.mark.parametrize("steps", [*range(8), 20, 60, 200])
-async def test_a_search_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
+@each_row("steps", [*range(8), 20, 60, 200])
+async def test_search_cancelled_at_any_step_leaves_no_process(steps, tmp_path):
     write(tmp_path, {"a.txt": "a" * 60 + "b"})
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="(a+)+$")
@@ -233,7 +236,7 @@ async def test_a_search_cancelled_at_any_step_leaves_nobody(steps, tmp_path):
         assert not here.children
 
 
-async def test_searches_run_side_by_side(tmp_path):
+async def test_searches_run_in_parallel(tmp_path):
     write(tmp_path, {"a.txt": "hit"})
     async with working(tmp_path) as here:
         call = await here.prepare("search_files", pattern="hit")

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.agent.prepared_call import ToolFailure
+from dragoman.agent.turns.prepared_call import ToolError
 from dragoman.protocol import v1
 from tests.assistant.tools.working import working
 
@@ -10,7 +10,7 @@ ENTRIES = [
 ]
 
 
-async def test_a_plan_is_shown_whole_and_needs_no_approval(tmp_path):
+async def test_plan_is_shown_completely_without_approval(tmp_path):
     async with working(tmp_path) as here:
         call = await here.prepare("update_plan", entries=ENTRIES)
         assert (call.title, call.kind, call.action, call.inside) == ("Update the plan", "think", None, True)
@@ -19,14 +19,14 @@ async def test_a_plan_is_shown_whole_and_needs_no_approval(tmp_path):
         assert here.plans == [v1.Plan(entries=[v1.PlanEntry(**entry) for entry in ENTRIES])]
 
 
-async def test_a_plan_can_be_emptied(tmp_path):
+async def test_plan_can_be_cleared(tmp_path):
     async with working(tmp_path) as here:
         await here.call("update_plan", entries=[])
         assert here.plans == [v1.Plan(entries=[])]
 
 
 @pytest.mark.parametrize("entry", [{**ENTRIES[0], "status": "done"}, {**ENTRIES[0], "content": ""}, {"content": "x"}])
-async def test_a_step_that_is_misshapen_is_refused_in_words(entry, tmp_path):
+async def test_invalid_step_is_refused_with_a_message(entry, tmp_path):
     async with working(tmp_path) as here:
-        with pytest.raises(ToolFailure, match="the arguments of update_plan do not fit"):
+        with pytest.raises(ToolError, match="the arguments of update_plan do not fit"):
             await here.prepare("update_plan", entries=[entry])

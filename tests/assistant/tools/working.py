@@ -1,4 +1,4 @@
-"""A workspace with its tools, and a scripted client on the other side of its connection."""
+"""A workspace with its tools, connected to a scripted client."""
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -27,7 +27,7 @@ TERMINAL = v1.ClientCapabilities(terminal=True)
 
 
 class WatchedSupervisor(Supervisor):
-    """A supervisor that tells which of its children still run."""
+    """A supervisor that knows its running children."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ class Working:
         return await self.run(await self.prepare(name, **arguments))
 
     async def run(self, call):
-        """Run a call as a turn does, once it is allowed."""
+        """Run an allowed call as a turn does."""
         await call.check()
         return await call.run(self.show)
 
@@ -101,12 +101,12 @@ async def working(cwd, *directories, capabilities=None, set_up=lambda routes: No
 
 
 class Buffers:
-    """The files of an editor: those with unsaved changes, and the disk below them."""
+    """The files of an editor: unsaved buffers, and the disk below them."""
 
     def __init__(self, **unsaved):
         self.unsaved = unsaved
         self.missing_is_empty = False
-        """Whether an empty text is the answer for a file that does not exist, as some editors have it."""
+        """Whether a missing file is answered with an empty text, as some editors do."""
         self.read = []
         self.written = {}
 
@@ -114,7 +114,7 @@ class Buffers:
         routes.on_request(FS_READ_TEXT_FILE, self._read)
         routes.on_request(FS_WRITE_TEXT_FILE, self._write)
 
-    async def _read(self, params, request):
+    async def _read(self, params):
         self.read.append(params.path)
         if params.path in self.unsaved:
             return v1.ReadTextFileResponse(content=self.unsaved[params.path])
@@ -126,14 +126,14 @@ class Buffers:
                 return v1.ReadTextFileResponse(content="")
             raise RpcError(ErrorCode.INTERNAL_ERROR, str(error)) from None
 
-    async def _write(self, params, request):
+    async def _write(self, params):
         self.written[params.path] = params.content
         self.unsaved[params.path] = params.content
         return v1.WriteTextFileResponse()
 
 
 class Terminals:
-    """The terminals of a client, which end when the test says so."""
+    """The terminals of a client. They end when the test says so."""
 
     def __init__(self, *, output="out\n", truncated=False, code=0, signal=None, ends=True, failing=()):
         self.calls = []
@@ -168,28 +168,28 @@ class Terminals:
         if name in self.failing:
             raise RpcError(ErrorCode.INTERNAL_ERROR, f"no {name} today")
 
-    async def _create(self, params, request):
+    async def _create(self, params):
         self.created = params
         self._note("create")
-        with suppress(asyncio.CancelledError):  # it was started by then, and says so
+        with suppress(asyncio.CancelledError):  # it was started by then, and reports it
             await self.may_create.wait()
         return v1.CreateTerminalResponse(terminal_id="t1")
 
-    async def _wait(self, params, request):
+    async def _wait(self, params):
         self._note("wait")
         await self.ended.wait()
         return v1.WaitForTerminalExitResponse(exit_code=self.code, signal=self.signal)
 
-    async def _output(self, params, request):
+    async def _output(self, params):
         self._note("output")
         return v1.TerminalOutputResponse(output=self.output, truncated=self.truncated)
 
-    async def _kill(self, params, request):
+    async def _kill(self, params):
         self._note("kill")
         self.ended.set()
         return v1.KillTerminalResponse()
 
-    async def _release(self, params, request):
+    async def _release(self, params):
         self._note("release")
         return v1.ReleaseTerminalResponse()
 

@@ -1,7 +1,7 @@
-"""The context: which tools, rules and references go to the model, and why. For people: `docs/context.md`.
+"""The context: which tools, rules and references are sent to the model, and why. User guide: `docs/agent-file.md`.
 
-`candidates` has the tools, rules and references that may be chosen, with the names and mentions by which people call
-them, and the selection of a turn; `context` chooses and searches, and `report` shows it.
+`candidates` has the tools, rules and references, their names and mentions, and the selection of a turn. `context`
+chooses and searches. `report` shows the result.
 """
 
 from dragoman.assistant.context.candidates import ToolOffer

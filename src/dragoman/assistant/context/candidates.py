@@ -1,11 +1,11 @@
-"""The candidates for the model: tools (`ToolOffer`), rules and references (`Guidance`); and the selection of a turn.
+"""The candidates for the context: tools (`ToolOffer`), rules and references (`Guidance`), and the selection of a turn.
 
-People call them by names: `rule:NAME`, `ref:NAME` and `server:NAME` are always understood, with or without an `@`, and
-so is a tool's `SERVER/TOOL`; the name by itself, in any case, is enough where only one thing has it.
+Users refer to them by name. `rule:NAME`, `ref:NAME`, `server:NAME` and `SERVER/TOOL` always work, with or without `@`.
+The name without a prefix, in upper or lower case, works if only one candidate has it.
 
-A mention is `@rule:NAME` or `@ref:NAME` in a prompt. It begins where no word, `@` or `/` stands before it, so not
-inside an e-mail address or a URL, and it ends with the name, so not with the full stop behind it. In code, between
-backticks or fences, nothing is a mention: there people quote, or write about mentions.
+A mention is `@rule:NAME` or `@ref:NAME` in a prompt. It must not follow a word character, `@` or `/`, so it does not
+start inside an e-mail address or URL. It ends with the name, before a full stop. Text in backticks or fences contains
+no mentions, because users quote there or write about mentions.
 """
 
 import re
@@ -14,15 +14,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from dragoman.agent.prepared_call import PreparedCall
 from dragoman.agent.servers.client_requests import Include
 from dragoman.agent.servers.mcp_tool import McpTool
+from dragoman.agent.turns.prepared_call import PreparedCall
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.profile import Profile
 from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.settings import SearchSettings
 from dragoman.assistant.tools.tool import Tool
-from dragoman.errors import InvalidParams
+from dragoman.errors import InvalidParamsError
 from dragoman.protocol import v1
 from dragoman.text import excerpt
 from dragoman.text.match import closest
@@ -30,7 +30,7 @@ from dragoman.text.match import closest
 Kind = Literal["rule", "ref"]
 
 _TAGS = {"rule": "rule", "ref": "reference"}
-_OPENING = "Keep to every rule below. A reference is there to be used where it helps."
+_OPENING = "Follow every rule below. Use a reference if it helps."
 
 
 class Guidance(msgspec.Struct, frozen=True):
@@ -41,19 +41,19 @@ class Guidance(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """How it is called: `rule:NAME`, `ref:NAME`."""
+        """Its unique name, `rule:NAME` or `ref:NAME`."""
         return f"{self.kind}:{self.item.name}"
 
 
 def guidance_of(profile: Profile) -> list[Guidance]:
-    """Return all there is, in order: by priority; of the same, rules before references; then by name."""
+    """Return all rules and references in order of priority, then rules first, then by name."""
     there = [Guidance("rule", item) for item in profile.rules] + [Guidance("ref", item) for item in profile.references]
     return sorted(there, key=lambda each: (each.item.priority, each.kind != "rule", each.item.name))
 
 
 def instruct(chosen: Sequence[Guidance]) -> str:
-    """Return the words for the model, "" when nothing was chosen."""
-    # Tags rather than headings: the texts are Markdown with headings of their own.
+    """Return the text for the model, or "" if nothing was chosen."""
+    # Tags instead of headings, because the texts are Markdown with their own headings.
     parts = [
         f'<{_TAGS[each.kind]} name="{each.item.name}">\n{each.item.text.strip()}\n</{_TAGS[each.kind]}>'
         for each in chosen
@@ -65,74 +65,73 @@ _PLACES = {"builtin": 0, "session": 1, "agent": 2}
 
 
 class ToolOffer(msgspec.Struct, frozen=True):
-    """A tool that may be put in front of the model."""
+    """A tool that may be sent to the model."""
 
     key: str
-    """Unique in the session: `builtin/read_file`, `<server>/<tool>`."""
+    """Unique in the session, such as `builtin/read_file` or `<server>/<tool>`."""
     tool: Tool
     origin: Literal["builtin", "session", "agent"]
     include: Include = "always"
     server: str = ""
-    """The server's name as people see it."""
+    """The server's name as users see it."""
     title: str = ""
     description: str = ""
-    """The server's own words, for the search; "" when they are those that the model has."""
+    """The server's description for the search. Empty if the model gets the same text."""
 
     @property
     def name(self) -> str:
-        """The tool's name at its server, where people see beside it which that is."""
+        """The tool's name at its server, shown next to the server's name."""
         return self.key.removeprefix(f"{self.server}/") if self.server else self.tool.definition.name
 
 
-def in_order(offers: Sequence[ToolOffer]) -> Sequence[ToolOffer]:
-    """Sort offers as they stand before the model: the built-in ones, the session's, the agent's."""
+def sort_offers(offers: Sequence[ToolOffer]) -> Sequence[ToolOffer]:
+    """Sort offers as the model gets them: built-in tools, the session's tools, the agent's tools."""
     places = [_PLACES[offer.origin] for offer in offers]
-    if places == sorted(places):  # as they usually come; that takes half of the time of sorting them
+    if places == sorted(places):  # already sorted, as usual; this check takes half the time of sorting
         return offers
     return sorted(offers, key=lambda offer: _PLACES[offer.origin])
 
 
-Why = Literal["always", "mentioned", "by hand", "found by search"]
+Why = Literal["always", "mentioned", "manually", "found by search"]
 
 
 class Selection(msgspec.Struct):
-    """Knows, by key, the things that go to the model in one turn."""
+    """The candidates, by key, that are sent to the model in one turn."""
 
     search: SearchSettings
-    by_hand: frozenset[str] = frozenset()
-    """The additions of the person: keys, and `server:NAME` for all tools of a server."""
+    added: frozenset[str] = frozenset()
+    """The user's additions: keys, and `server:NAME` for all tools of a server."""
     mentioned: frozenset[str] = frozenset()
     queries: tuple[str, ...] = ()
-    """The queries of the search: the prompt, and for a short one the prompt before."""
+    """The search queries: the prompt, and for a short prompt also the one before."""
     found: dict[str, float] = msgspec.field(default_factory=dict[str, float])
-    """The results of the search, with their scores; they stay for the turn."""
+    """The results of the search with their scores. They remain for the turn."""
     scores: dict[str, float] = msgspec.field(default_factory=dict[str, float])
-    """The keys that were searched."""
+    """The scores of all keys that were searched."""
 
     def why(self, key: str, include: Include, server: str = "") -> Why | None:
-        """Say why something is put before the model; None: it is not."""
+        """Return why a candidate is sent to the model, or None if it is not."""
         if include == "always":
             return "always"
         if key in self.mentioned:
             return "mentioned"
-        if self.is_by_hand(key, server):
-            return "by hand"
+        if self.is_added(key, server):
+            return "manually"
         return "found by search" if key in self.found else None
 
-    def is_by_hand(self, key: str, server: str = "") -> bool:
-        """Tell whether a person has added it, or all of its server."""
-        added = self.by_hand
-        return bool(added) and (key in added or f"server:{server}" in added)
+    def is_added(self, key: str, server: str = "") -> bool:
+        """Return whether the user added it or its server."""
+        return bool(self.added) and (key in self.added or f"server:{server}" in self.added)
 
-    def take(self, scores: Mapping[str, float]) -> None:
-        """Add the best results of a search to the results before."""
+    def add_results(self, scores: Mapping[str, float]) -> None:
+        """Add the best results of a search to the earlier results."""
         self.scores.update(scores)
         best = sorted(scores.items(), key=lambda each: -each[1])[: self.search.top_n]
         self.found.update((key, score) for key, score in best if score >= self.search.min_score)
 
 
 class ServerTool:
-    """A tool of an MCP server, as a model is told of it."""
+    """A tool of an MCP server, as the model gets it."""
 
     def __init__(self, tool: McpTool) -> None:
         self._tool = tool
@@ -147,7 +146,7 @@ class ServerTool:
 
 
 class ServerOffers:
-    """Makes the offers anew only when the tools have changed: a list of tools is replaced and never changed."""
+    """Caches the offers until the tools change. A list of tools is replaced and never modified."""
 
     def __init__(self) -> None:
         self._tools: Sequence[McpTool] = ()
@@ -179,11 +178,11 @@ EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
 _PATH = "include"
 _MAX_LISTED = 8
 _MAX_LENGTH = 200
-"""Characters of a name; a longer one was not meant to be typed."""
+"""The longest name that a message quotes, in characters. Longer names are never typed."""
 
 
 class ItemNames:
-    """The things that there are, by all their names."""
+    """All candidates, by each of their names."""
 
     def __init__(self, offers: Sequence[ToolOffer], guidance: Iterable[Guidance], servers: Iterable[str] = ()) -> None:
         self.offers = {offer.key: offer for offer in offers}
@@ -199,21 +198,21 @@ class ItemNames:
         return key in self._all
 
     def find(self, what: str) -> str:
-        """Return the key of the thing that a person names; raises InvalidParams."""
-        name = bare(what)
+        """Return the key of the candidate with this name. Raises InvalidParamsError."""
+        name = strip_marks(what)
         if not name:
-            raise InvalidParams(_PATH, f"say what: {EXPECTED}; `/context` shows what there is", expected=EXPECTED)
+            raise InvalidParamsError(_PATH, f"expected {EXPECTED}; `/context` lists them", expected=EXPECTED)
         keys = self._keys(name)
         if len(keys) == 1:
             return keys[0]
         if keys:
-            problem = f"{quote(name)} may be {listed(keys)}; say which of them"
+            problem = f"{quote(name)} may be {listed(keys)}; choose one"
         else:
-            problem = f"there is no {quote(name)} here; {self._hint(name)}"
-        raise InvalidParams(_PATH, problem, expected=EXPECTED)
+            problem = f"{quote(name)} does not exist here; {self._hint(name)}"
+        raise InvalidParamsError(_PATH, problem, expected=EXPECTED)
 
     def closest_guidance(self, key: str) -> str | None:
-        """Return the key of the rule or reference that was probably meant."""
+        """Return the key of the rule or reference that the user probably meant."""
         kind, _, name = key.partition(":")
         likely = sorted(self.guidance.values(), key=lambda each: each.kind != kind)
         by_name = {each.item.name.lower(): each.key for each in reversed(likely)}
@@ -221,32 +220,32 @@ class ItemNames:
         return None if close is None else by_name[close]
 
     def _keys(self, name: str) -> list[str]:
-        """Return the keys that a name fits: the one that it is, or all that it could mean."""
+        """Return the keys that a name can mean: the exact key, or all that match."""
         if name in self._all:
             return [name]
-        wanted = name.casefold()
-        return [key for key, names in self._all.items() if wanted in map(str.casefold, names)]
+        folded = name.casefold()
+        return [key for key, names in self._all.items() if folded in map(str.casefold, names)]
 
     def _hint(self, name: str) -> str:
         known = {each.casefold() for names in self._all.values() for each in names}
         close = closest(name.casefold(), known)
         if close is None:
-            return f"expected {EXPECTED}; `/context` shows what there is"
+            return f"expected {EXPECTED}; `/context` lists them"
         return f"did you mean {listed(self._keys(close))}?"
 
 
-def bare(what: str) -> str:
-    """Return a name without the quotes and marks that people put around it."""
+def strip_marks(what: str) -> str:
+    """Return the name without surrounding quotes or a leading `@`."""
     return what.strip().strip("`\"'").removeprefix("@")
 
 
 def quote(name: str) -> str:
-    """Return a name as it is shown in a sentence: servers choose theirs, so it may hold anything."""
+    """Return a name quoted for a sentence. Servers choose their names, so a name may contain anything."""
     return excerpt.quote(name, _MAX_LENGTH, "`")
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence, cut when there are many."""
+    """Return names as a list for a sentence. Long lists are cut."""
     more = len(names) - _MAX_LISTED
     return ", ".join(map(quote, names[:_MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
@@ -257,24 +256,27 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def find_mentions(text: str) -> list[str]:
-    """Return the mentions, as `rule:NAME` and `ref:NAME`, each once, in order."""
+    """Return the distinct mentions in order, as `rule:NAME` and `ref:NAME`."""
     if not _MENTION.search(text):
         return []
     return list(dict.fromkeys(f"{found[1].lower()}:{found[2]}" for found in _MENTION.finditer(outside_code(text))))
 
 
 def outside_code(text: str) -> str:
-    """Return the text without what stands in code, between backticks or fences."""
+    """Return the text without code in backticks or fences."""
     return "".join(_outside_spans(_FENCED.sub("\n", text)))
 
 
-def leave_out_mentions(text: str) -> str:
+def without_mentions(text: str) -> str:
     """Return the text without its mentions."""
     return _MENTION.sub(" ", text)
 
 
 def _outside_spans(text: str) -> Iterator[str]:
-    """Yield the text outside of code spans, which two equally long runs of backticks enclose, in one pass."""
+    """Yield the text outside of code spans in one pass.
+
+    A code span is enclosed by two runs of backticks of equal length.
+    """
     runs = list(_BACKTICKS.finditer(text))
     closing: list[int | None] = [None] * len(runs)
     seen: dict[int, int] = {}

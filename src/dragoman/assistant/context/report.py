@@ -1,26 +1,24 @@
-"""The report: the things that the model was given and the others, as Markdown tables for a person.
+"""The report of the context as Markdown tables for the user: the items sent to the model, and the items left out.
 
-Names are all that it shows of tools, rules and references: no text, no argument, no address. What has a score has a
-row; of the rest, those from one place and for one reason share one, and so does all that was far from the prompt, so
-that a thousand tools stay readable.
+It shows only the names of tools, rules and references, never texts, arguments or addresses. Each scored item has a row.
+The others are grouped by source and reason, and everything far from the prompt shares one row. So the report of a
+thousand tools is still readable.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
 from dragoman.assistant.context.candidates import SERVER, Guidance, Selection, ToolOffer, listed, quote
 
 MAX_NEAR_MISSES = 5
-"""Things that were not found are shown with their scores up to this number: enough to choose a `min_score` by."""
+"""How many unselected items are shown with their scores: enough to choose a `min_score`."""
 
 _LETTERS_PER_TOKEN = 4
-_ENGINES = {"semantic": "by meaning and by words", "lexical": "by words only"}
 
 
 class ReportRow(msgspec.Struct, frozen=True):
-    """One thing: why it was given to the model, or was not."""
+    """One item, and why it was or was not sent to the model."""
 
     key: str
     name: str
@@ -29,27 +27,28 @@ class ReportRow(msgspec.Struct, frozen=True):
     why: str
     score: float | None = None
     letters: int = 0
-    """How much there is for the model to read."""
+    """The number of characters that the model reads."""
 
 
 def report(
     selection: Selection,
     offers: Sequence[ToolOffer],
     guidance: Sequence[Guidance],
-    engine: Literal["semantic", "lexical"] | None,
+    *,
+    searched: bool,
 ) -> str:
-    """Show the chosen things, and those that were left out."""
+    """Return tables of the selected and the unselected items."""
     tools = _tools(selection, offers)
     texts = [_text(selection, each) for each in guidance]
-    given = [row for row in (*tools, *texts) if row.given]
-    left = [row for row in (*tools, *texts) if not row.given]
-    parts = [f"**Given to the model:** {_sum_up(tools, guidance, texts)}"]
-    if given:
-        parts.append(_table(given))
-    if left:
-        parts += ["**Left out:**", _table(_near_misses_first(left))]
-    if engine is not None:
-        parts.append(_about_search(selection, engine))
+    sent = [row for row in (*tools, *texts) if row.given]
+    left_out = [row for row in (*tools, *texts) if not row.given]
+    parts = [f"**Sent to the model:** {_sum_up(tools, guidance, texts)}"]
+    if sent:
+        parts.append(_table(sent))
+    if left_out:
+        parts += ["**Left out:**", _table(_near_misses_first(left_out))]
+    if searched:
+        parts.append(_about_search(selection))
     return "\n\n".join(parts)
 
 
@@ -73,9 +72,7 @@ def _tool(selection: Selection, offer: ToolOffer, names: dict[str, ToolOffer]) -
         return _left_out(selection, ReportRow(offer.key, offer.name, source, given=False, why=adds), offer.include)
     first = names.setdefault(offer.tool.definition.name, offer)
     if first is not offer:
-        return ReportRow(
-            offer.key, offer.name, source, given=False, why=f"the model knows {quote(first.key)} by its name"
-        )
+        return ReportRow(offer.key, offer.name, source, given=False, why=f"{quote(first.key)} already has this name")
     letters = len(msgspec.json.encode(offer.tool.definition))
     return ReportRow(offer.key, offer.name, source, given=True, why=why, score=score, letters=letters)
 
@@ -96,22 +93,22 @@ def _left_out(selection: Selection, manual: ReportRow, include: str) -> ReportRo
         return manual
     score, search = selection.scores.get(manual.key), selection.search
     if not selection.queries:
-        return msgspec.structs.replace(manual, why="agent: comes with a prompt that needs it")
+        return msgspec.structs.replace(manual, why="agent: added to prompts that need it")
     if score is None:
         return _far(manual)
-    why = f"others were nearer (`top_n` {search.top_n})"
+    why = f"others scored higher (`top_n` {search.top_n})"
     if score < search.min_score:
-        why = f"not near enough (`min_score` {search.min_score:g})"
+        why = f"score too low (`min_score` {search.min_score:g})"
     return msgspec.structs.replace(manual, why=why, score=score)
 
 
 def _far(row: ReportRow) -> ReportRow:
-    """Make one of those that share a row, wherever they are from."""
-    return msgspec.structs.replace(row, name=row.key, source="", why="further off", score=None)
+    """Return the row for the group of items far from the prompt."""
+    return msgspec.structs.replace(row, name=row.key, source="", why="less similar than the others", score=None)
 
 
 def _near_misses_first(left: Sequence[ReportRow]) -> list[ReportRow]:
-    """Put the best results of the search first, and the rest in one row."""
+    """Put the best search results first, and group the rest."""
     scored = sorted((row for row in left if row.score is not None), key=lambda row: -(row.score or 0))
     rest = [row for row in left if row.score is None]
     return [*scored[:MAX_NEAR_MISSES], *map(_far, scored[MAX_NEAR_MISSES:]), *rest]
@@ -135,8 +132,8 @@ def _count(number: int, noun: str) -> str:
 def _table(rows: Iterable[ReportRow]) -> str:
     groups: dict[tuple[str, str, str], list[ReportRow]] = {}
     for row in rows:
-        alone = row.name if row.score is not None else ""
-        groups.setdefault((row.source, row.why, alone), []).append(row)
+        own_row = row.name if row.score is not None else ""
+        groups.setdefault((row.source, row.why, own_row), []).append(row)
     lines = ["| what | from | why | score |", "|---|---|---|--:|"]
     for (source, why, _), group in groups.items():
         score = "" if group[0].score is None else f"{group[0].score:.2f}"
@@ -145,9 +142,9 @@ def _table(rows: Iterable[ReportRow]) -> str:
     return "\n".join(lines)
 
 
-def _about_search(selection: Selection, engine: Literal["semantic", "lexical"]) -> str:
+def _about_search(selection: Selection) -> str:
     search = selection.search
     return (
-        f"The search went {_ENGINES[engine]}: up to {search.top_n} tools, and as many rules and references, "
+        f"The search includes up to {search.top_n} tools, and as many rules and references, "
         f"with a score of at least {search.min_score:g}."
     )

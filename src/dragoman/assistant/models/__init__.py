@@ -1,23 +1,23 @@
-"""The models that an agent can talk with, each by its name."""
+"""The models that an agent can use, by name."""
 
 from typing import TYPE_CHECKING
 
-from dragoman.errors import UnknownModel
+from dragoman.errors import UnknownModelError
 
 if TYPE_CHECKING:
     from dragoman.assistant.models.model import Model
     from dragoman.assistant.models.providers import ProviderOptions
     from dragoman.assistant.profile.settings import ModelSettings
 
-SCRIPT_TAKES = frozenset({"image", "audio"})
-"""A script answers any prompt."""
+SCRIPT_CONTENT_TYPES = frozenset({"image", "audio"})
+"""A script accepts any prompt."""
 
 
 def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
-    """Return the named model, with the settings of an agent file if there are any; nothing heavy is imported yet.
+    """Return the named model, with the agent file's settings if any. Imports nothing heavy.
 
-    Raises UnknownModel, ScriptError for a bad script, ModelFailure when a library is not installed, and
-    MissingVariable when the settings name one that is not set.
+    Raises UnknownModelError, ScriptError for an invalid script, ModelError if a library is not installed, or
+    MissingVariableError if the settings name an unset variable.
     """
     kind, _, rest = name.partition(":")
     if name == "guide":
@@ -30,32 +30,23 @@ def find_model(name: str, settings: "ModelSettings | None" = None) -> "Model":
         from dragoman.assistant.models.script import load_script
 
         return load_script(Path(rest))
-    if kind == "local" and rest:
-        from pathlib import Path
-
-        from dragoman.assistant.models.local import LocalOptions, local_model
-
-        options = settings.options if settings else None
-        return local_model(
-            Path(rest), LocalOptions(options.temperature, options.max_output_tokens) if options else None
-        )
     if not rest:
         from dragoman.assistant.models.providers import find_near_name
 
-        raise UnknownModel(name, find_near_name(name))
+        raise UnknownModelError(name, find_near_name(name))
     from dragoman.assistant.models.provider import provider_model
 
     return provider_model(name, _provider_options(settings))
 
 
-def takes_by_name(name: str | None) -> frozenset[str]:
-    """Return the kinds of content beyond text that a model takes, as far as its name tells; imports nothing heavy."""
+def content_types_by_name(name: str | None) -> frozenset[str]:
+    """Return the content types that a model accepts besides text, as far as its name tells. Imports nothing heavy."""
     kind = (name or "").partition(":")[0]
     if kind == "script":
-        return SCRIPT_TAKES
+        return SCRIPT_CONTENT_TYPES
     from dragoman.assistant.models.providers import PROVIDERS
 
-    return PROVIDERS[kind].takes if kind in PROVIDERS else frozenset()
+    return PROVIDERS[kind].content_types if kind in PROVIDERS else frozenset()
 
 
 def _provider_options(settings: "ModelSettings | None") -> "ProviderOptions | None":

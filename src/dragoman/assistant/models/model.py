@@ -1,26 +1,26 @@
-"""The interface between a model and a turn: a stream of parts for each request."""
+"""The interface between a model and a turn: each request returns a stream of parts."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from dragoman.agent.usage import TokenUsage
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.models.message import Message, ProviderDetails, ToolUse
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):
-    """A tool as a model sees it; `parameters` is a JSON schema of an object."""
+    """A tool as a model sees it. `parameters` is the JSON schema of an object."""
 
     name: str
     description: str
     parameters: dict[str, Any]
     title: str = ""
-    """Its name for people, when that is another one."""
+    """Its name for users, if different."""
 
 
-class ModelRequest(msgspec.Struct, frozen=True):
-    """All that a model is given for one reply."""
+class ReplyRequest(msgspec.Struct, frozen=True):
+    """Everything sent to a model for one reply."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolDefinition] = ()
@@ -30,41 +30,41 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class ReplyText(msgspec.Struct, frozen=True):
-    """Some of the answer."""
+    """A piece of the answer."""
 
     text: str
 
 
 class ReplyThought(msgspec.Struct, frozen=True):
-    """Some of the reasoning before it."""
+    """A piece of the reasoning before the answer."""
 
     text: str
 
 
 LONG_ARGUMENTS_CHARS = 256
-"""Longer arguments are announced before they are whole: a person should not wait for the whole text of a file."""
+"""Longer arguments are announced before they are complete, so that the user need not wait for a whole file."""
 
 
 class ToolStart(msgspec.Struct, frozen=True):
-    """The model writes long arguments for a tool; the `ToolUse` of the same id follows when they are whole."""
+    """The model writes long arguments for a tool. The `ToolUse` with the same id follows when they are complete."""
 
     id: str
     name: str
 
 
 class ReplyRetry(msgspec.Struct, frozen=True):
-    """The provider has to be asked again; `reason` is for a person. The parts of this reply so far are void."""
+    """The provider must be asked again. `reason` is for the user. The earlier parts of this reply are void."""
 
     reason: str
     delay_s: float
 
-    def words(self) -> str:
-        """Say it to the person."""
+    def message(self) -> str:
+        """Return the message for the user."""
         return f"{self.reason}; trying again in {self.delay_s:.0f} s"
 
 
 class ReplyStop(msgspec.Struct, frozen=True):
-    """The model stops for a reason other than being done."""
+    """The model stopped before it was done."""
 
     reason: Literal["max_tokens", "refusal"]
 
@@ -75,27 +75,27 @@ Part = ReplyText | ReplyThought | ToolStart | ToolUse | TokenUsage | ReplyRetry 
 class ModelConversation(Protocol):
     """A model in one session."""
 
-    def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
-        """Stream the reply; raises ModelFailure, and MissingKey when there is no way in."""
+    def reply(self, request: ReplyRequest) -> AsyncGenerator[Part]:
+        """Stream the reply. Raises ModelError, or MissingKeyError if the provider's key is missing."""
         ...
 
 
 class Model(Protocol):
-    """A model that sessions can be had with."""
+    """A model that can be used in sessions."""
 
     name: str
     context_size: int
-    takes: frozenset[str]
-    """The kinds of content it can be given beyond text: `image`, `audio`, `document`."""
+    content_types: frozenset[str]
+    """The content types it accepts besides text: `image`, `audio`, `document`."""
     thought_levels: Sequence[str]
-    """How hard it can be made to think, least first; empty when that cannot be chosen."""
+    """The selectable thought levels, lowest first. Empty if the model has none."""
     summarises: bool
-    """Whether it can be asked to sum up a conversation."""
+    """Whether it can summarize a conversation."""
 
     def start(self) -> ModelConversation:
-        """Begin a conversation of its own."""
+        """Start a new conversation."""
         ...
 
     async def close(self) -> None:
-        """Release its resources beyond its conversations, such as connections; it can be used again afterwards."""
+        """Release resources shared by its conversations, such as connections. The model stays usable."""
         ...

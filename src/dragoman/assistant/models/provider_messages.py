@@ -1,17 +1,17 @@
-"""Our messages in the form of the model library, with the details that a provider wants back; and its replies in ours.
+"""Converts messages to the model library's form and replies back, with the details that a provider needs back.
 
-A provider wants back the order of a reply's parts, their ids, and the signatures of its thoughts. The text itself is
-in the message; the details only say how it was cut, so that nothing is stored twice:
+A provider needs the order of a reply's parts, their ids and the signatures of its thoughts. The text is in the message.
+The details only say how it was divided, so that nothing is stored twice:
 
     {"provider": "anthropic", "parts": [
         {"kind": "thought", "size": 120, "signature": "EqoB…"},
         {"kind": "text", "size": 40},
         {"kind": "tool", "use": "toolu_01"}]}
 
-The details go back to the provider that made them and to no other. When they do not fit the message (another version
-wrote them, or the reply was cut short) the message goes without them: text and tool calls alone are always accepted.
+The details go back only to the provider that created them. They may not fit the message, because another version wrote
+them or the reply was cut short. Then the message goes without them. Plain text and tool calls are always accepted.
 
-A reply is turned into our parts one event at a time, as the library streams it.
+A reply is converted one event at a time, as the library streams it.
 """
 
 import json
@@ -42,6 +42,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from dragoman.agent.turns.usage import TokenUsage
 from dragoman.assistant.models import model
 from dragoman.assistant.models.message import (
     AssistantMessage,
@@ -55,9 +56,9 @@ from dragoman.assistant.models.message import (
     blob_kind,
     blob_text,
     decode_base64,
-    link_words,
-    refusal_words,
-    resource_words,
+    link_text,
+    refusal_text,
+    resource_text,
 )
 from dragoman.assistant.models.model import (
     LONG_ARGUMENTS_CHARS,
@@ -65,14 +66,13 @@ from dragoman.assistant.models.model import (
     ReplyStop,
     ReplyText,
     ReplyThought,
-    TokenUsage,
     ToolStart,
 )
 from dragoman.protocol import v1
 
 
-class KeptPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one part was cut from the reply, with its id and signature."""
+class StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One part of the reply: its kind and length, its id and signature."""
 
     kind: Literal["text", "thought", "tool"]
     size: int = 0
@@ -82,27 +82,27 @@ class KeptPart(msgspec.Struct, frozen=True, omit_defaults=True):
     details: dict[str, Any] | None = None
 
 
-class KeptReply(msgspec.Struct, frozen=True):
-    """All that is kept of one reply."""
+class StoredReply(msgspec.Struct, frozen=True):
+    """The stored details of one reply."""
 
     provider: str
-    parts: list[KeptPart]
+    parts: list[StoredPart]
 
 
-def keep_details(response: ModelResponse, tool_ids: dict[str, str]) -> dict[str, Any] | None:
-    """Return the details that must go back with the reply, or None when its words suffice."""
-    parts = [kept for part in response.parts if (kept := _keep(part, tool_ids)) is not None]
+def details_to_keep(response: ModelResponse, tool_ids: dict[str, str]) -> dict[str, Any] | None:
+    """Return the details that must go back with the reply, or None if its text suffices."""
+    parts = [kept for part in response.parts if (kept := _store_part(part, tool_ids)) is not None]
     if not any(part.id or part.signature or part.details for part in parts):
         return None
-    return msgspec.to_builtins(KeptReply(response.provider_name or "", parts))
+    return msgspec.to_builtins(StoredReply(response.provider_name or "", parts))
 
 
 def restore_parts(message: AssistantMessage, provider: str) -> Sequence[ModelResponsePart] | None:
-    """Return the parts as the provider sent them, or None when that cannot be told."""
+    """Return the parts as the provider sent them, or None if they cannot be restored."""
     if message.provider is None:
         return None
     try:
-        kept = msgspec.convert(message.provider, KeptReply)
+        kept = msgspec.convert(message.provider, StoredReply)
     except msgspec.ValidationError:
         return None
     if kept.provider != provider or not _fits(kept, message):
@@ -110,39 +110,39 @@ def restore_parts(message: AssistantMessage, provider: str) -> Sequence[ModelRes
     return _Restorer(message, provider).restore(kept.parts)
 
 
-def _keep(part: ModelResponsePart, tool_ids: dict[str, str]) -> KeptPart | None:
+def _store_part(part: ModelResponsePart, tool_ids: dict[str, str]) -> StoredPart | None:
     if isinstance(part, TextPart):
-        return KeptPart("text", len(part.content), id=part.id, details=part.provider_details)
+        return StoredPart("text", len(part.content), id=part.id, details=part.provider_details)
     if isinstance(part, ThinkingPart):
         size = len(part.content)
-        return KeptPart("thought", size, id=part.id, signature=part.signature, details=part.provider_details)
+        return StoredPart("thought", size, id=part.id, signature=part.signature, details=part.provider_details)
     if isinstance(part, ToolCallPart):
         use = tool_ids.get(part.tool_call_id, part.tool_call_id)
-        return KeptPart("tool", use=use, id=part.id, details=part.provider_details)
+        return StoredPart("tool", use=use, id=part.id, details=part.provider_details)
     return None
 
 
-def _fits(kept: KeptReply, message: AssistantMessage) -> bool:
+def _fits(kept: StoredReply, message: AssistantMessage) -> bool:
     sizes = {"text": 0, "thought": 0, "tool": 0}
     for part in kept.parts:
         sizes[part.kind] += part.size
     uses = {part.use for part in kept.parts if part.kind == "tool"}
-    said = (len(message.text), len(message.thought), {use.id for use in message.tool_uses})
-    return said == (sizes["text"], sizes["thought"], uses)
+    lengths = (len(message.text), len(message.thought), {use.id for use in message.tool_uses})
+    return lengths == (sizes["text"], sizes["thought"], uses)
 
 
 class _Restorer:
-    """Cuts a message into the parts that it came in."""
+    """Divides a message into the parts in which it arrived."""
 
     def __init__(self, message: AssistantMessage, provider: str) -> None:
         self._provider = provider
         self._rest = {"text": message.text, "thought": message.thought}
         self._uses: dict[str, ToolUse] = {use.id: use for use in message.tool_uses}
 
-    def restore(self, parts: Sequence[KeptPart]) -> list[ModelResponsePart]:
+    def restore(self, parts: Sequence[StoredPart]) -> list[ModelResponsePart]:
         return [self._part(part) for part in parts]
 
-    def _part(self, part: KeptPart) -> ModelResponsePart:
+    def _part(self, part: StoredPart) -> ModelResponsePart:
         if part.kind == "tool":
             use = self._uses[part.use]
             return ToolCallPart(
@@ -153,11 +153,11 @@ class _Restorer:
                 provider_name=self._provider,
                 provider_details=part.details,
             )
-        words, self._rest[part.kind] = self._rest[part.kind][: part.size], self._rest[part.kind][part.size :]
+        text, self._rest[part.kind] = self._rest[part.kind][: part.size], self._rest[part.kind][part.size :]
         if part.kind == "text":
-            return TextPart(words, id=part.id, provider_name=self._provider, provider_details=part.details)
+            return TextPart(text, id=part.id, provider_name=self._provider, provider_details=part.details)
         return ThinkingPart(
-            words,
+            text,
             id=part.id,
             signature=part.signature,
             provider_name=self._provider,
@@ -165,21 +165,21 @@ class _Restorer:
         )
 
 
-NO_RESULT = "The turn ended before this tool was done; there is no result."
+NO_RESULT = "The turn ended before this tool finished, so there is no result."
 
-SUMMARY = "This is a summary of our conversation so far; go on from it."
+SUMMARY = "This is a summary of our conversation so far. Continue from it."
 
 
 class Recipient(msgspec.Struct, frozen=True):
-    """The recipient of the messages."""
+    """The provider that receives the messages."""
 
     provider: str
-    """The provider's name for itself, by which it recognizes its own details."""
-    takes: frozenset[str]
+    """The provider's own name, to recognize its details."""
+    content_types: frozenset[str]
 
 
-def to_library(request: model.ModelRequest, recipient: Recipient) -> list[ModelMessage]:
-    """Return the conversation so far as the library wants it, with a result for every tool call."""
+def to_library(request: model.ReplyRequest, recipient: Recipient) -> list[ModelMessage]:
+    """Return the conversation in the library's form, with a result for every tool call."""
     writer = _Writer(recipient)
     for message in request.messages:
         writer.add(message)
@@ -187,7 +187,7 @@ def to_library(request: model.ModelRequest, recipient: Recipient) -> list[ModelM
 
 
 class _Writer:
-    """Puts messages together: requests that follow each other become one, open tool calls are closed."""
+    """Builds the library's messages. Merges consecutive requests and adds missing tool results."""
 
     def __init__(self, recipient: Recipient) -> None:
         self._recipient = recipient
@@ -199,7 +199,7 @@ class _Writer:
         match message:
             case UserMessage(content):
                 self._close_tools()
-                self._parts.append(UserPromptPart(prompt_content(content, self._recipient.takes)))
+                self._parts.append(UserPromptPart(prompt_content(content, self._recipient.content_types)))
             case ToolMessage(results):
                 self._parts += [self._result(result) for result in results if result.id in self._open]
             case AssistantMessage():
@@ -216,7 +216,7 @@ class _Writer:
     def _reply(self, message: AssistantMessage) -> None:
         self._close_tools()
         parts = restore_parts(message, self._recipient.provider) or _plain_parts(message)
-        if not parts:  # a reply that was cancelled before it began
+        if not parts:  # the reply was cancelled before it began
             return
         if self._parts:
             self._messages.append(ModelRequest(self._parts))
@@ -226,7 +226,7 @@ class _Writer:
 
     def _result(self, result: ToolResult) -> ToolReturnPart[Any]:
         use = self._open.pop(result.id)
-        content = [result.text, *prompt_content(result.attachments, self._recipient.takes)]
+        content = [result.text, *prompt_content(result.attachments, self._recipient.content_types)]
         outcome = "failed" if result.failed else "success"
         return ToolReturnPart(use.name, content if result.attachments else result.text, use.id, outcome=outcome)
 
@@ -235,41 +235,41 @@ class _Writer:
             self._parts.append(self._result(ToolResult(use.id, NO_RESULT, failed=True)))
 
 
-def prompt_content(blocks: Sequence[v1.ContentBlock], takes: frozenset[str]) -> list[UserContent]:
-    """Return a prompt's blocks in the library's form; content that the model cannot take becomes a word about it."""
-    return [_block(block, takes) for block in blocks]
+def prompt_content(blocks: Sequence[v1.ContentBlock], content_types: frozenset[str]) -> list[UserContent]:
+    """Return a prompt's blocks in the library's form. Content that the model does not accept is replaced by a note."""
+    return [_block(block, content_types) for block in blocks]
 
 
-def _block(block: v1.ContentBlock, takes: frozenset[str]) -> UserContent:
+def _block(block: v1.ContentBlock, content_types: frozenset[str]) -> UserContent:
     match block:
         case v1.TextContent(text=text):
             return text
         case v1.ImageContent(data=data, mime_type=media_type):
-            return _binary("image", data, media_type, takes)
+            return _binary("image", data, media_type, content_types)
         case v1.AudioContent(data=data, mime_type=media_type):
-            return _binary("audio", data, media_type, takes)
+            return _binary("audio", data, media_type, content_types)
         case v1.ResourceLink():
-            return link_words(block)
+            return link_text(block)
         case v1.EmbeddedResource(resource=resource):
-            return _embedded(resource, takes)
+            return _embedded(resource, content_types)
         case _:
-            return "[something of a kind that this agent does not know]"
+            return "[content of an unknown type]"
 
 
-def _embedded(resource: v1.EmbeddedResourceResource, takes: frozenset[str]) -> UserContent:
+def _embedded(resource: v1.EmbeddedResourceResource, content_types: frozenset[str]) -> UserContent:
     if isinstance(resource, v1.TextResourceContents):
-        return resource_words(resource.uri, resource.text)
+        return resource_text(resource.uri, resource.text)
     text = blob_text(resource)
     if text is not None:
-        return resource_words(resource.uri, text)
+        return resource_text(resource.uri, text)
     kind, media_type = blob_kind(resource)
-    return _binary(kind, resource.blob, media_type, takes, uri=resource.uri)
+    return _binary(kind, resource.blob, media_type, content_types, uri=resource.uri)
 
 
-def _binary(kind: str, encoded: str, media_type: str, takes: frozenset[str], *, uri: str = "") -> UserContent:
+def _binary(kind: str, encoded: str, media_type: str, content_types: frozenset[str], *, uri: str = "") -> UserContent:
     named = f"{uri}, {media_type}" if uri else media_type
-    if kind not in takes:
-        return refusal_words(kind, named)
+    if kind not in content_types:
+        return refusal_text(kind, named)
     data = decode_base64(encoded)
     if data is None:
         return f"[{kind} ({named}) that is not base64]"
@@ -277,30 +277,30 @@ def _binary(kind: str, encoded: str, media_type: str, takes: frozenset[str], *, 
 
 
 def _plain_parts(message: AssistantMessage) -> list[ModelResponsePart]:
-    """Return text and tool calls alone: a thought without the provider's signature would be refused."""
+    """Return only text and tool calls, because a thought without the provider's signature would be refused."""
     parts: list[ModelResponsePart] = [TextPart(message.text)] if message.text else []
     return parts + [ToolCallPart(use.name, use.arguments, use.id) for use in message.tool_uses]
 
 
 MAX_SHOWN_ARGUMENTS = 200
-"""Characters of unreadable arguments that the model is shown: enough to see its mistake."""
+"""Characters of unreadable arguments shown to the model, enough to see its mistake."""
 
 
-class BrokenOff(Exception):
-    """The stream ended, but the reply was not whole."""
+class IncompleteReplyError(Exception):
+    """The stream ended before the reply was complete."""
 
 
 class ProviderReplyReader:
-    """Reads one reply; tool calls get ids that are new to the conversation, as some servers count from 0 each time."""
+    """Reads one reply. Tool calls get ids unique in the conversation, because some servers restart at 0."""
 
     def __init__(self, used_ids: frozenset[str]) -> None:
         self._used_ids = used_ids
         self._ids: dict[str, str] = {}
         self._done: set[str] = set()
         self._starting: dict[int, tuple[ToolStart, int]] = {}
-        """Calls that are not announced yet, by the index of their part, with the length of their arguments so far."""
+        """Unannounced calls by the index of their part, with the length of their arguments so far."""
 
-    def take(self, event: ModelResponseStreamEvent) -> Iterable[Part]:
+    def read(self, event: ModelResponseStreamEvent) -> Iterable[Part]:
         """Return the parts of an event."""
         if isinstance(event, PartDeltaEvent):
             delta = event.delta
@@ -312,20 +312,20 @@ class ProviderReplyReader:
         if isinstance(event, PartStartEvent):
             return self._start(event.index, event.part)
         if isinstance(event, PartEndEvent) and isinstance(event.part, ToolCallPart):
-            return self._whole(event.part)
+            return self._finish_call(event.part)
         return ()
 
     def finish(self, response: ModelResponse, *, ended: bool) -> Iterable[Part]:
-        """Return the remaining parts at the end of the stream; raises BrokenOff when it ended too early."""
+        """Return the remaining parts at the end of the stream. Raises IncompleteReplyError if it ended too early."""
         if response.finish_reason == "error" or not ended:
-            raise BrokenOff
+            raise IncompleteReplyError
         for part in response.parts:
             if isinstance(part, ToolCallPart) and part.tool_call_id not in self._done:
                 yield self._use(part)
         details = response.provider_details or {}
         if response.finish_reason == "content_filter" and isinstance(refusal := details.get("refusal"), str):
             yield ReplyText(refusal)
-        elif (kept := keep_details(response, self._ids)) is not None:
+        elif (kept := details_to_keep(response, self._ids)) is not None:
             yield ProviderDetails(kept)
         yield from _usage(response)
         yield from _stop(response)
@@ -341,7 +341,7 @@ class ProviderReplyReader:
         return ()
 
     def _grow(self, index: int, arguments: object) -> Iterable[Part]:
-        """Announce a call when its arguments turn out to be long."""
+        """Announce a call once its arguments turn out to be long."""
         if index not in self._starting or not isinstance(arguments, str):
             return ()
         start, length = self._starting[index]
@@ -352,8 +352,11 @@ class ProviderReplyReader:
         del self._starting[index]
         return (start,)
 
-    def _whole(self, part: ToolCallPart[Any]) -> Iterable[Part]:
-        """Servers may send the fragments of parallel calls in turns, so that a part that ended may yet grow."""
+    def _finish_call(self, part: ToolCallPart[Any]) -> Iterable[Part]:
+        """Return the tool use if its arguments are complete.
+
+        Servers may interleave the fragments of parallel calls, so a part that ended may still grow.
+        """
         if not part.args or _read_arguments(part.args)[1] is not None:
             return ()
         return (self._use(part),)
@@ -364,14 +367,14 @@ class ProviderReplyReader:
         return ToolUse(self._id(part), part.tool_name, arguments, problem)
 
     def _id(self, part: ToolCallPart[Any]) -> str:
-        given = part.tool_call_id
-        if given not in self._ids:
-            self._ids[given] = f"{given}-{uuid.uuid4().hex[:12]}" if given in self._used_ids else given
-        return self._ids[given]
+        id_ = part.tool_call_id
+        if id_ not in self._ids:
+            self._ids[id_] = f"{id_}-{uuid.uuid4().hex[:12]}" if id_ in self._used_ids else id_
+        return self._ids[id_]
 
 
 def _read_arguments(arguments: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments, and the problem with them in words for the model."""
+    """Return the arguments, and the problem with them as text for the model."""
     if not arguments:
         return {}, None
     if isinstance(arguments, dict):
@@ -404,7 +407,7 @@ def _cost_usd(response: ModelResponse) -> float | None:
         return float(response.usage.cost)
     try:
         return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):  # no price is known for it
+    except (LookupError, ValueError, AssertionError):  # its price is unknown
         return None
 
 

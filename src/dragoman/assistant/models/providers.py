@@ -1,7 +1,7 @@
-"""The providers by name: each one's package, the source of its key, the content that its models take; and options.
+"""The table of providers, with their packages, keys and content types, and the options of a model.
 
-This table is read before the model library is imported, which takes a second; the library's own values for a model
-(its context, whether it thinks) replace these once it is there.
+It is read before the model library is imported, which takes a second. The library's own values for a model, such as its
+context size, replace these once it is loaded.
 """
 
 import os
@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.errors import ModelFailure, UnknownModel
+from dragoman.errors import ModelError, UnknownModelError
 from dragoman.text.match import closest
 
 THOUGHT_LEVELS = ("off", "minimal", "low", "medium", "high", "max")
-"""Every level that can be asked for, least first; providers take the nearest that the model has."""
+"""All thought levels, lowest first. A provider uses the nearest level that the model has."""
 
 DEFAULT_CONTEXT_SIZE = 128_000
-"""The default for an unknown model: most hosted ones have at least this."""
+"""The default for an unknown model. Most hosted models have at least this."""
 
 LOCAL_CONTEXT_SIZE = 32_768
-"""The same for local ones and unknown endpoints, whose servers are often started with a small window."""
+"""The default for local models and unknown endpoints, which often run with a small context."""
 
 _IMAGE = frozenset({"image"})
 _IMAGE_AUDIO = frozenset({"image", "audio"})
@@ -28,34 +28,34 @@ _PDF = frozenset({"image", "document"})
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """The facts about a provider that are needed before its library is there."""
+    """The facts about a provider that are needed before its library is loaded."""
 
     title: str
     extra: str
     package: str
-    """The package that the extra installs, by its import name."""
+    """The import name of the package that the extra installs."""
     variables: tuple[str, ...] = ()
-    """Environment variables that may hold the key, the first found counts; none when the library finds its own way."""
-    takes: frozenset[str] = frozenset()
+    """Environment variables for the key, the first one set wins. Empty if the library finds the key itself."""
+    content_types: frozenset[str] = frozenset()
     keyless: bool = False
     base_url: str | None = None
     openai_like: bool = True
-    """It speaks OpenAI's chat format, so that any address can be given."""
+    """Whether it uses OpenAI's chat format, so that base_url can be any address."""
     thinking: tuple[str, ...] = ()
-    """How the names of models begin whose thinking can be chosen, as far as one can tell without the library."""
+    """Prefixes of model names whose thought level can be chosen, as far as known without the library."""
     addresses: tuple[str, ...] = ()
-    """Environment variables by which the library is led to another address than the provider's own."""
+    """Environment variables that redirect the library to another address."""
 
     @property
     def needs_key(self) -> bool:
-        """Whether nothing can be asked without a key that we pass on."""
+        """Whether requests need a key from us."""
         return bool(self.variables) and not self.keyless
 
 
 def _like_openai(
-    title: str, *variables: str, takes: frozenset[str] = frozenset(), addresses: tuple[str, ...] = ()
+    title: str, *variables: str, content_types: frozenset[str] = frozenset(), addresses: tuple[str, ...] = ()
 ) -> Provider:
-    return Provider(title, "openai", "openai", variables, takes, addresses=addresses)
+    return Provider(title, "openai", "openai", variables, content_types, addresses=addresses)
 
 
 _OPENAI = Provider(
@@ -104,8 +104,8 @@ PROVIDERS = {
         thinking=("qwen3", "deepseek-r1", "gpt-oss", "magistral"),
     ),
     "vllm": Provider("vLLM", "openai", "openai", ("VLLM_API_KEY",), _IMAGE, keyless=True),
-    "litellm": Provider("LiteLLM", "openai", "openai", takes=_IMAGE, keyless=True),
-    "openrouter": _like_openai("OpenRouter", "OPENROUTER_API_KEY", takes=_IMAGE),
+    "litellm": Provider("LiteLLM", "openai", "openai", content_types=_IMAGE, keyless=True),
+    "openrouter": _like_openai("OpenRouter", "OPENROUTER_API_KEY", content_types=_IMAGE),
     "azure": Provider(
         "Azure",
         "openai",
@@ -115,17 +115,21 @@ PROVIDERS = {
         openai_like=False,
         addresses=("AZURE_OPENAI_ENDPOINT",),
     ),
-    "alibaba": _like_openai("Alibaba", "ALIBABA_API_KEY", "DASHSCOPE_API_KEY", takes=_IMAGE),
+    "alibaba": _like_openai("Alibaba", "ALIBABA_API_KEY", "DASHSCOPE_API_KEY", content_types=_IMAGE),
     "cerebras": _like_openai("Cerebras", "CEREBRAS_API_KEY"),
     "deepseek": _like_openai("DeepSeek", "DEEPSEEK_API_KEY"),
-    "fireworks": _like_openai("Fireworks", "FIREWORKS_API_KEY", takes=_IMAGE),
-    "moonshotai": _like_openai("Moonshot AI", "MOONSHOTAI_API_KEY", takes=_IMAGE, addresses=("MOONSHOTAI_BASE_URL",)),
-    "nebius": _like_openai("Nebius", "NEBIUS_API_KEY", takes=_IMAGE),
-    "ovhcloud": _like_openai("OVHcloud", "OVHCLOUD_API_KEY", takes=_IMAGE),
-    "sambanova": _like_openai("SambaNova", "SAMBANOVA_API_KEY", takes=_IMAGE, addresses=("SAMBANOVA_BASE_URL",)),
-    "together": _like_openai("Together", "TOGETHER_API_KEY", takes=_IMAGE),
-    "vercel": _like_openai("Vercel", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", takes=_IMAGE),
-    "zai": _like_openai("Z.AI", "ZAI_API_KEY", takes=_IMAGE),
+    "fireworks": _like_openai("Fireworks", "FIREWORKS_API_KEY", content_types=_IMAGE),
+    "moonshotai": _like_openai(
+        "Moonshot AI", "MOONSHOTAI_API_KEY", content_types=_IMAGE, addresses=("MOONSHOTAI_BASE_URL",)
+    ),
+    "nebius": _like_openai("Nebius", "NEBIUS_API_KEY", content_types=_IMAGE),
+    "ovhcloud": _like_openai("OVHcloud", "OVHCLOUD_API_KEY", content_types=_IMAGE),
+    "sambanova": _like_openai(
+        "SambaNova", "SAMBANOVA_API_KEY", content_types=_IMAGE, addresses=("SAMBANOVA_BASE_URL",)
+    ),
+    "together": _like_openai("Together", "TOGETHER_API_KEY", content_types=_IMAGE),
+    "vercel": _like_openai("Vercel", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", content_types=_IMAGE),
+    "zai": _like_openai("Z.AI", "ZAI_API_KEY", content_types=_IMAGE),
     "groq": Provider(
         "Groq", "groq", "groq", ("GROQ_API_KEY",), _IMAGE, openai_like=False, addresses=("GROQ_BASE_URL",)
     ),
@@ -148,7 +152,7 @@ PROVIDERS = {
 
 
 class ModelName(msgspec.Struct, frozen=True):
-    """`kind:model`, taken apart."""
+    """A parsed `kind:model`."""
 
     kind: str
     model: str
@@ -158,88 +162,108 @@ class ModelName(msgspec.Struct, frozen=True):
         return f"{self.kind}:{self.model}"
 
 
+_FAMILIES = {
+    "gpt-": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "claude-": "anthropic",
+    "gemini-": "google",
+    "mistral-": "mistral",
+    "grok-": "xai",
+    "qwen": "ollama",
+    "llama": "ollama",
+    "gemma": "ollama",
+    "deepseek-": "deepseek",
+}
+"""The likely provider of a model name without one, by its prefix."""
+
+
 def find_near_name(name: str) -> str | None:
-    """Return the model that an unknown name is near to, if there is one."""
+    """Return the model name that the user probably meant, or None."""
+    for beginning, provider in _FAMILIES.items():
+        if name.startswith(beginning):
+            return f"{provider}:{name}"
     kind, _, rest = name.partition(":")
-    kinds = {"guide": "guide", "script": "script:FILE", "local": "local:FILE"}
+    kinds = {"guide": "guide", "script": "script:FILE"}
+    kinds |= {"claude": "anthropic:NAME", "gpt": "openai:NAME", "gemini": "google:NAME"}
     kinds |= {provider: f"{provider}:NAME" for provider in PROVIDERS}
     near = closest(kind, kinds)
     if near is None:
         return None
-    return f"{near}:{rest}" if rest and near != "guide" else kinds[near]
+    return f"{kinds[near].partition(':')[0]}:{rest}" if rest and near != "guide" else kinds[near]
 
 
 def parse_name(name: str) -> ModelName:
-    """Take a model's name apart; raises UnknownModel when no provider has that name."""
+    """Parse a model name. Raises UnknownModelError for an unknown provider."""
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
     if provider is None or not model:
-        raise UnknownModel(name, find_near_name(name))
+        raise UnknownModelError(name, find_near_name(name))
     return ModelName(kind, model, provider)
 
 
 def check_installed(name: ModelName) -> None:
-    """Check that the provider's library is installed; raises ModelFailure, which names the extra."""
+    """Check that the provider's library is installed. Raises ModelError, which names the extra."""
     for package in ("pydantic_ai", name.provider.package):
         if not _is_installed(package):
-            raise ModelFailure(
-                f"{name} needs dragoman's extra {name.provider.extra!r}, the library that talks with "
-                f"{name.provider.title}, which is not installed; {how_to_install(name)}"
+            raise ModelError(
+                f"{name} needs the library for {name.provider.title}, which is not installed; {how_to_install(name)}"
             )
 
 
 def how_to_install(name: ModelName) -> str:
-    """Say how the library of a provider is installed."""
+    """Return how to install a provider's library."""
     from dragoman.installation import how_to_add
 
     return how_to_add(name.provider.extra)
 
 
 def variable_with_key(provider: Provider) -> str | None:
-    """Return the first of the provider's variables that holds a key."""
+    """Return the first of the provider's variables that is set."""
     return next((variable for variable in provider.variables if os.environ.get(variable)), None)
 
 
 def key_from_environment(provider: Provider) -> str | None:
-    """Return the first key that the provider's variables hold."""
+    """Return the first key in the provider's variables."""
     variable = variable_with_key(provider)
     return os.environ.get(variable) if variable else None
 
 
 def login_name(kind: str) -> str:
-    """Return the name under which a provider's key is kept: the first of its kinds."""
+    """Return the name under which a provider's key is stored, which is its first alias."""
     provider = PROVIDERS[kind]
     return next(first for first, known in PROVIDERS.items() if known is provider)
 
 
-def leads_elsewhere(provider: Provider) -> str | None:
-    """Return the variable that leads the provider's library to another address; a kept key is not sent there."""
+def address_variable(provider: Provider) -> str | None:
+    """Return the set variable that redirects the provider's library. A stored key is not sent to that address."""
     return next((variable for variable in provider.addresses if os.environ.get(variable)), None)
 
 
-def how_to_give_key(kind: str) -> str:
-    """Say how a person can give a missing key."""
+def key_instructions(kind: str) -> str:
+    """Return how the user can provide a missing key."""
     provider = PROVIDERS[kind]
-    elsewhere = leads_elsewhere(provider)
-    words = f"set {' or '.join(provider.variables)} in the environment that dragoman is started in"
-    if elsewhere is not None:
-        return f"{words} (a key that is kept by `dragoman login` is not sent to where {elsewhere} leads)"
-    return f"{words}, or run `dragoman login {login_name(kind)}` in a terminal"
+    redirect = address_variable(provider)
+    text = f"set {' or '.join(provider.variables)} in dragoman's environment"
+    if redirect is not None:
+        return f"{text} (a key stored by `dragoman login` is not sent to the address in {redirect})"
+    return f"{text}, or run `dragoman login {login_name(kind)}` in a terminal"
 
 
 def thought_levels_by_name(name: ModelName) -> tuple[str, ...]:
-    """Return the levels that the model probably has, judged by its name alone."""
+    """Return the levels that a model with this name probably has."""
     return THOUGHT_LEVELS if name.model.startswith(name.provider.thinking or ("\0",)) else ()
 
 
 def shown_url(url: str) -> str:
-    """Return an address as it may be shown: without user, password and query."""
+    """Return an address without user, password and query."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an address that is no URL"
+        return "an address that is not a URL"
     return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
@@ -251,23 +275,23 @@ def _is_installed(package: str) -> bool:
 
 
 MAX_TRIES = 6
-"""Requests for one reply: with the delays below, a provider has about half a minute to recover."""
+"""Requests for one reply. With the delays below, a provider has about half a minute to recover."""
 
 FIRST_DELAY_S = 1.0
-"""The wait after the first failure, doubled after each: shorter ones only add to a provider's load."""
+"""The delay after the first failure. It doubles each time. Shorter delays only add to the provider's load."""
 
 MAX_DELAY_S = 30.0
-"""The longest wait that we choose ourselves: a person is watching."""
+"""The longest delay that we choose, because the user is waiting."""
 
 MAX_WAIT_S = 120.0
-"""Longest sum of waits for one reply, the provider's own wishes included; after that a person should decide."""
+"""The longest sum of delays for one reply, including the provider's. After that the user should decide."""
 
 SILENCE_S = 300.0
-"""Nothing at all from the provider for so long counts as a dropped connection; hard thinking can take minutes."""
+"""A silent provider counts as disconnected after this time. Hard thinking can take minutes."""
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often, and after which waits, a provider is asked again."""
+    """How often and after which delays to retry."""
 
     max_tries: int = MAX_TRIES
     first_delay_s: float = FIRST_DELAY_S
@@ -276,22 +300,22 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
 
 class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a provider's model; None leaves the choice to the provider."""
+    """The options of a provider's model. None leaves the choice to the provider."""
 
     base_url: str | None = None
-    """Another address than the provider's own. Keys from the environment are never sent there."""
+    """An address other than the provider's. Keys from the environment are never sent there."""
     api_key: str | None = None
-    """None takes the provider's own variable from the environment."""
+    """None uses the provider's environment variable."""
     headers: dict[str, str] = {}
     max_output_tokens: int | None = None
     temperature: float | None = None
     thought_level: str | None = None
     context_size: int | None = None
-    """For models without known data, local ones above all."""
+    """For models without known data, mostly local ones."""
     silence_s: float = SILENCE_S
     retry: RetryPolicy = RetryPolicy()
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in ("max_output_tokens", "temperature", "thought_level")}
-        given = [name for name in ("base_url", "api_key", "headers") if getattr(self, name)]
-        return f"ProviderOptions({shown}, given but not shown: {given})"
+        names = [name for name in ("base_url", "api_key", "headers") if getattr(self, name)]
+        return f"ProviderOptions({shown}, given but not shown: {names})"

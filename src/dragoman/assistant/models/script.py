@@ -10,10 +10,10 @@
       - stop: max_tokens
     - - error: the provider is down
 
-Each item of the list answers one model request, and its parts are sent in order: `text` and `thought`
-(a chunk each), `tool`, `usage`, `delay_s`, `stop` (`max_tokens` or `refusal`) and `error`. A part that carries
-`repeat: N` is sent N times, each its own chunk. Every session has its own position and starts at the first
-item, also in a new process; a reply that was cancelled counts as used; after the last item comes the first.
+Each item of the list answers one model request. Its parts are sent in order: `text` and `thought` (one chunk each),
+`tool`, `usage`, `delay_s`, `stop` (`max_tokens` or `refusal`) and `error`. A part with `repeat: N` is sent N times,
+each as its own chunk. Every session starts at the first item, even in a new process. A cancelled reply counts as used.
+The first item follows the last.
 """
 
 import asyncio
@@ -24,14 +24,15 @@ from typing import Any, cast
 
 import msgspec
 
-from dragoman.assistant.models import SCRIPT_TAKES
+from dragoman.agent.turns.usage import TokenUsage
+from dragoman.assistant.models import SCRIPT_CONTENT_TYPES
 from dragoman.assistant.models.message import ToolUse
-from dragoman.assistant.models.model import ModelRequest, Part, ReplyStop, ReplyText, ReplyThought, TokenUsage
+from dragoman.assistant.models.model import Part, ReplyRequest, ReplyStop, ReplyText, ReplyThought
 from dragoman.assistant.yaml import YamlError, parse_yaml, plain_value
-from dragoman.errors import ModelFailure, ScriptError
+from dragoman.errors import ModelError, ScriptError
 
 CONTEXT_SIZE = 200_000
-"""The context size that a scripted conversation reports, for the share of it that was used."""
+"""The context size that the model reports."""
 
 
 class ScriptDelay(msgspec.Struct, frozen=True):
@@ -41,13 +42,13 @@ class ScriptDelay(msgspec.Struct, frozen=True):
 
 
 class ScriptFailure(msgspec.Struct, frozen=True):
-    """The model fails here."""
+    """A failure of the model."""
 
     problem: str
 
 
 class ScriptedToolUse(msgspec.Struct, frozen=True):
-    """The model asks for a tool, under a new id each time."""
+    """A tool call, with a new id each time."""
 
     name: str
     arguments: dict[str, Any]
@@ -67,7 +68,7 @@ class ScriptModel:
     """Replies from a list, the same in every session."""
 
     context_size = CONTEXT_SIZE
-    takes = SCRIPT_TAKES
+    content_types = SCRIPT_CONTENT_TYPES
     thought_levels: Sequence[str] = ()
     summarises = True
 
@@ -76,34 +77,34 @@ class ScriptModel:
         self._replies = replies
 
     def start(self) -> "ScriptConversation":
-        """Begin a conversation at the first reply."""
+        """Start a conversation at the first reply."""
         return ScriptConversation(self._replies)
 
     async def close(self) -> None:
-        """Do nothing: it holds nothing."""
+        """Do nothing, because it holds no resources."""
 
 
 class ScriptConversation:
-    """One session's way through the list."""
+    """The position of one session in the list."""
 
     def __init__(self, replies: Sequence[ScriptReply]) -> None:
         self._replies = replies
         self._position = 0
 
-    async def reply(self, request: ModelRequest) -> AsyncGenerator[Part]:
-        """Stream the next reply to any prompt; raises ModelFailure where the script says so."""
+    async def reply(self, request: ReplyRequest) -> AsyncGenerator[Part]:
+        """Stream the next reply to any prompt. Raises ModelError if the script says so."""
         del request
         steps = self._replies[self._position % len(self._replies)]
         self._position += 1
         for step in steps:
             part = step.part
             for _ in range(step.repeat):
-                if isinstance(part, ReplyText):  # first, because a failed isinstance of a struct takes long
+                if isinstance(part, ReplyText):  # checked first, because a failing isinstance of a struct is slow
                     yield part
                 elif isinstance(part, ScriptDelay):
                     await asyncio.sleep(part.delay_s)
                 elif isinstance(part, ScriptFailure):
-                    raise ModelFailure(part.problem)
+                    raise ModelError(part.problem)
                 elif isinstance(part, ScriptedToolUse):
                     yield ToolUse(f"call-{uuid.uuid4()}", part.name, part.arguments)
                 else:
@@ -111,7 +112,7 @@ class ScriptConversation:
 
 
 def load_script(path: Path) -> ScriptModel:
-    """Read a script; raises ScriptError with file, line and reason."""
+    """Read a script. Raises ScriptError with file, line and reason."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -119,17 +120,17 @@ def load_script(path: Path) -> ScriptModel:
     except UnicodeDecodeError:
         raise ScriptError(str(path), 0, "is not UTF-8 text") from None
     except ValueError:
-        raise ScriptError(str(path), 0, "is no path: it holds a NUL character") from None
+        raise ScriptError(str(path), 0, "is not a valid path: it contains a NUL character") from None
     return parse_script(text, str(path))
 
 
 def parse_script(text: str, file: str) -> ScriptModel:
-    """Make a model of the text of a script; raises ScriptError with file, line and reason."""
+    """Parse the text of a script. Raises ScriptError with file, line and reason."""
     return ScriptModel(f"script:{file}", _Reader(file).read(text))
 
 
 class _Reader:
-    """Reads the YAML nodes themselves, because they know their lines."""
+    """Reads a script from YAML nodes, because nodes know their lines."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -153,11 +154,11 @@ class _Reader:
         repeat_node = fields.pop("repeat", None)
         repeat = 1 if repeat_node is None else self._number(repeat_node, "repeat", whole=True)
         if len(fields) != 1:
-            raise self._error(node, f"expected one of {_KNOWN} and nothing else but repeat, got {_listed(fields)}")
+            raise self._error(node, f"expected one of {_KNOWN} and optionally repeat, got {_listed(fields)}")
         [(name, value)] = fields.items()
         read = _PARTS.get(name)
         if read is None:
-            raise self._error(node, f"{name} is no part of a reply; expected one of {_KNOWN}")
+            raise self._error(node, f"{name} is not part of a reply; expected one of {_KNOWN}")
         return ScriptStep(read(self, value), int(repeat))
 
     def text(self, node: Any) -> ReplyText:
@@ -209,7 +210,7 @@ class _Reader:
     def _string(self, node: Any, name: str) -> str:
         value = self._value(node)
         if not isinstance(value, str):
-            raise self._error(node, f"{name}: expected a text, got a {_kind(node)}; put it in quotes")
+            raise self._error(node, f"{name}: expected text, got a {_kind(node)}; put it in quotes")
         return value
 
     def _number(self, node: Any, name: str, *, whole: bool) -> float:
@@ -252,7 +253,9 @@ _KNOWN = ", ".join(_PARTS)
 
 def _kind(node: Any) -> str:
     if node.id == "scalar":
-        return {"tag:yaml.org,2002:str": "text", "tag:yaml.org,2002:null": "blank"}.get(node.tag, "number or the like")
+        return {"tag:yaml.org,2002:str": "text", "tag:yaml.org,2002:null": "blank"}.get(
+            node.tag, "number or similar value"
+        )
     return {"sequence": "list", "mapping": "mapping"}[node.id]
 
 

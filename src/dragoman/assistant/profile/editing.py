@@ -1,7 +1,7 @@
-"""A server added to an agent file, or taken from it; comments, order and every other byte stay as they are.
+"""Adds and removes servers in an agent file. Comments, order and all other bytes remain as they are.
 
-A new text is written only when it has the wanted meaning: it is read as an agent file first, and all but the one
-server must be as before. It replaces the file whole, so that no reader ever sees half of it.
+The new text is first read as an agent file. It is written only if exactly the one server differs. The file is replaced
+atomically, so no reader sees half of it.
 """
 
 import stat
@@ -21,35 +21,35 @@ from dragoman.files.replacement import replace_file
 
 KEY = "mcpServers"
 NEW_MODE = 0o600
-"""For the owner, as it may hold a secret."""
+"""Only for the owner, because it may contain a secret."""
 
 _MARK = "\ufeff"
 
 
-class EditRefused(DragomanError):
-    """An agent file cannot be changed as it was asked to be, and is as it was."""
+class ProfileEditError(DragomanError):
+    """An agent file cannot be changed as requested, and is unchanged."""
 
     def __init__(self, file: str, reason: str) -> None:
         self.file = file
         self.reason = reason
-        super().__init__(f"{file} is left as it is: {reason}")
+        super().__init__(f"{file} was not changed: {reason}")
 
 
-class ImpossibleEdit(EditRefused):
-    """The request is wrong: the name is taken, or is not there, or the entry is wrong."""
+class InvalidEditError(ProfileEditError):
+    """The request is invalid: the name exists or is missing, or the entry is wrong."""
 
 
 def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Add a server, written as a person would write it; the file is made when there is none.
+    """Add a server in the style of a hand-written file. Creates the file if necessary.
 
-    Raises EditRefused, and ProfileError when the file is wrong already.
+    Raises ProfileEditError, or ProfileError if the file is already invalid.
     """
     from dragoman.assistant.yaml_edits import MappingEntry, add
 
     file = _File(path)
     before = file.parse()
     if name in _by_name(before):
-        raise ImpossibleEdit(str(path), f"it has a server {printable(name)} already; remove that one first")
+        raise InvalidEditError(str(path), f"it already has a server {printable(name)}; remove that one first")
     server = _read_entry(path, name, entry)
     file.write(
         add(file.text, MappingEntry(KEY, name, entry)),
@@ -58,20 +58,20 @@ def add_server(path: Path, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def remove_server(path: Path, name: str) -> None:
-    """Remove a server; raises EditRefused, and ProfileError when the file is wrong already."""
+    """Remove a server. Raises ProfileEditError, or ProfileError if the file is already invalid."""
     from dragoman.assistant.yaml_edits import MappingEntry, remove
 
     file = _File(path)
     before = file.parse()
     if name not in _by_name(before):
-        there = listed(printable(each) for each in _by_name(before)) or "none"
-        raise ImpossibleEdit(str(path), f"it has no server {printable(name)}; its servers are: {there}")
+        servers = listed(printable(each) for each in _by_name(before)) or "none"
+        raise InvalidEditError(str(path), f"it has no server {printable(name)}; its servers are: {servers}")
     kept = tuple(server for server in before.servers if server.name != name)
     file.write(remove(file.text, MappingEntry(KEY, name)), msgspec.structs.replace(before, servers=kept))
 
 
 class _File:
-    """The file as it was read; written only when it still is that."""
+    """The file as it was read. It is written only if it did not change since."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,30 +80,32 @@ class _File:
         try:
             whole = (self._data or b"").decode()
         except UnicodeDecodeError:
-            raise EditRefused(str(path), "it is not UTF-8 text") from None
+            raise ProfileEditError(str(path), "it is not UTF-8 text") from None
         self.text = whole.removeprefix(_MARK)
         self._mark = _MARK if whole.startswith(_MARK) else ""
 
     def parse(self) -> Profile:
         try:
             if is_tsagent(self.path, parse_yaml(self.text)):
-                raise EditRefused(str(self.path), "it is a file of TsAgent, which dragoman only reads")
+                raise ProfileEditError(str(self.path), "it is a TsAgent file, which dragoman can only read")
         except YamlError as misread:
             raise ProfileError(str(self.path), misread.problems) from None
         return parse_profile(self.text, self.path)
 
     def write(self, texts: Iterator[str], intended: Profile) -> None:
-        text = next((each for each in texts if _means(each, self.path, intended)), None)
+        text = next((each for each in texts if _parses_to(each, self.path, intended)), None)
         if text is None:
-            raise EditRefused(str(self.path), f"{KEY} is written there in a way that has to be changed by hand")
+            raise ProfileEditError(
+                str(self.path), f"its {KEY} are written in a form that dragoman cannot change; edit the file yourself"
+            )
         if self._read() != self._data:
-            raise EditRefused(str(self.path), "somebody else has changed it in this moment; try again")
+            raise ProfileEditError(str(self.path), "another program changed it at the same time; try again")
         try:
             is_new = self._data is None
             mode = NEW_MODE if is_new else stat.S_IMODE(self._target.stat().st_mode)
             replace_file(self._target, (self._mark + text).encode(), mode=mode, exclusive=is_new)
         except OSError as error:
-            raise EditRefused(str(self.path), f"it cannot be written: {error.strerror}") from None
+            raise ProfileEditError(str(self.path), f"it cannot be written: {error.strerror}") from None
 
     def _read(self) -> bytes | None:
         try:
@@ -111,7 +113,7 @@ class _File:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise EditRefused(str(self.path), f"it cannot be read: {error.strerror}") from None
+            raise ProfileEditError(str(self.path), f"it cannot be read: {error.strerror}") from None
 
 
 def _by_name(profile: Profile) -> dict[str, AgentServer]:
@@ -124,10 +126,10 @@ def _read_entry(path: Path, name: str, entry: Mapping[str, Any]) -> AgentServer:
     try:
         return parse_profile(render_flow({KEY: {name: entry}}), path).servers[0]
     except ProfileError as error:
-        raise ImpossibleEdit(str(path), "; ".join(problem.text for problem in error.problems)) from None
+        raise InvalidEditError(str(path), "; ".join(problem.text for problem in error.problems)) from None
 
 
-def _means(text: str, path: Path, intended: Profile) -> bool:
+def _parses_to(text: str, path: Path, intended: Profile) -> bool:
     try:
         profile = parse_profile(text, path)
     except ProfileError:

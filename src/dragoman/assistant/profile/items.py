@@ -1,14 +1,14 @@
-"""The keys `rules` and `references`: named texts for the model, each in the file, in one of its own, or in a folder.
+"""The keys `rules` and `references`: named texts for the model, inline, in a file or in a directory of files.
 
     rules:                                   # a mapping,
       tests: Run the tests before you say that something works.
       style: {file: style.md, include: agent, priority: 100}
-    references:                              # or a list, in which a folder of Markdown files may stand
+    references:                              # or a list, which may contain a folder of Markdown files
       - {name: api, file: docs/api.md, description: What the server answers, include: manual}
       - {dir: docs/references, include: agent}
 
-A file in a folder may have a head with `name`, `description`, `priority` and `include`; its name is else that of the
-file. `@rule:NAME` and `@ref:NAME` in a prompt use the names.
+A file in a folder may have front matter with `name`, `description`, `priority` and `include`. Its default name comes
+from the file name. Prompts refer to the names with `@rule:NAME` and `@ref:NAME`.
 """
 
 import re
@@ -21,10 +21,10 @@ from msgspec import Meta
 
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.sources import ProfileError, Sources, split_head
-from dragoman.assistant.yaml import KeyConflict, YamlError, printable, read_yaml
+from dragoman.assistant.yaml import KeyConflictError, YamlError, printable, read_yaml
 
 FOLDER = "dir"
-"""In a mapping, this name is no item's but that of a folder's path, when a text stands behind it."""
+"""In a mapping, this key has the path of a folder if its value is text."""
 
 SUFFIX = ".md"
 DEFAULT_PRIORITY = 500
@@ -34,19 +34,19 @@ _NAME_EXPECTED = "a name of letters, digits, _ and -, with dots between"
 
 Priority = Annotated[
     int,
-    Meta(ge=0, le=999, description="The order in which they stand before the model: low numbers first, then names."),
+    Meta(ge=0, le=999, description="The order in the model's context: low numbers first, then by name."),
 ]
 Mode = Annotated[
     Include,
     Meta(
-        description="always: in every turn. manual: once a person adds it. agent: when the search finds it "
+        description="always: in every turn. manual: when the user adds it. agent: when the search finds it "
         "for the prompt."
     ),
 ]
 
 
 class TextItem(msgspec.Struct, frozen=True):
-    """A rule or a reference as the agent uses it."""
+    """A rule or reference as the agent uses it."""
 
     name: str
     text: str
@@ -56,7 +56,7 @@ class TextItem(msgspec.Struct, frozen=True):
 
 
 class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The head of a Markdown file; a key that it leaves out has the value of its folder."""
+    """The front matter of a Markdown file. Missing keys have the values of its folder."""
 
     name: Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None = None
     description: str = ""
@@ -65,73 +65,73 @@ class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule or a reference as a person writes it, under its name."""
+    """A rule or reference in a mapping, under its name."""
 
-    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The words themselves.")] = None
+    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The text.")] = None
     file: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="The path of a file with the words, relative to the agent file."),
+        Meta(description="The path of a file with the text, relative to the agent file."),
     ] = None
-    description: Annotated[str, Meta(description="What it is about, for people and for the search.")] = ""
+    description: Annotated[str, Meta(description="A description, for users and for the search.")] = ""
     priority: Priority = DEFAULT_PRIORITY
     include: Mode = "always"
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.file is None):
-            raise KeyConflict("text", "expected either text or file")
+            raise KeyConflictError("text", "expected either text or file")
 
 
 class ListedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule or a reference as a person writes it in a list, or a folder of them."""
+    """A rule or reference in a list, or a directory of them."""
 
     name: Annotated[
         Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None,
-        Meta(description="The name, as @rule:NAME or @ref:NAME has it in a prompt."),
+        Meta(description="The name, for @rule:NAME or @ref:NAME in a prompt."),
     ] = None
-    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The words themselves.")] = None
+    text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The text.")] = None
     file: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="The path of a file with the words, relative to the agent file."),
+        Meta(description="The path of a file with the text, relative to the agent file."),
     ] = None
     dir: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="In place of a name and words: a directory, in which every Markdown file is one."),
+        Meta(description="A directory whose Markdown files become one item each, instead of a name and a text."),
     ] = None
-    description: Annotated[str, Meta(description="What it is about, for people and for the search.")] = ""
+    description: Annotated[str, Meta(description="A description, for users and for the search.")] = ""
     priority: Priority = DEFAULT_PRIORITY
     include: Mode = "always"
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.text, self.file, self.dir)) != 1:
-            raise KeyConflict("text", "expected one of text, file and dir")
+            raise KeyConflictError("text", "expected one of text, file and dir")
         if self.dir is None and self.name is None:
-            raise KeyConflict("name", "is missing")
+            raise KeyConflictError("name", "is missing")
         if self.dir is not None and (self.name is not None or self.description):
-            raise KeyConflict("dir", "stands alone, or with priority and include; its files have their own names")
+            raise KeyConflictError("dir", "can be combined only with priority and include; the files provide the names")
 
 
 Items = list[ListedItem] | dict[str, str | ItemSettings]
 
 
 def gather_items(key: str, items: Items, sources: Sources) -> tuple[TextItem, ...]:
-    """Return the items of a key in their order, files and folders read; raises ProfileError."""
+    """Return the items of a key in order, with their files read. Raises ProfileError."""
     found: dict[str, TextItem] = {}
     for at, item in _each(key, items, sources):
         if not re.fullmatch(_NAME, item.name):
             raise sources.refuse(at, f"expected {_NAME_EXPECTED}")
         if item.name in found:
-            raise sources.refuse(at, f"{printable(item.name)} is there twice; every one needs a name of its own")
+            raise sources.refuse(at, f"{printable(item.name)} occurs twice; each needs its own name")
         found[item.name] = item
-    return in_order(found.values())
+    return sort_items(found.values())
 
 
-def in_order(items: Iterable[TextItem]) -> tuple[TextItem, ...]:
-    """Sort items as they stand before the model: by priority, then by name."""
+def sort_items(items: Iterable[TextItem]) -> tuple[TextItem, ...]:
+    """Sort items as the model gets them: by priority, then by name."""
     return tuple(sorted(items, key=lambda item: (item.priority, item.name)))
 
 
 def name_of_file(path: str) -> str:
-    """Make an item's name of a file's: characters that no name may hold become a dash."""
+    """Return an item name for a file name. Invalid characters become dashes."""
     return re.sub(r"[^\w.-]+|\.{2,}", "-", Path(path).stem).strip(".") or "unnamed"
 
 
@@ -171,7 +171,7 @@ def _from_markdown(file: str, content: str, default: TextItem, sources: Sources)
     try:
         head = ItemHead() if markdown.head is None else read_yaml(markdown.head, ItemHead).value
     except YamlError as misread:
-        raise ProfileError(str(sources.beside(file)), misread.problems) from None
+        raise ProfileError(str(sources.path_of(file)), misread.problems) from None
     return TextItem(
         head.name or name_of_file(file),
         markdown.text.strip(),

@@ -1,6 +1,6 @@
-"""The agent file as a person writes it and as the agent uses it: files read, paths absolute, secrets still closed.
+"""The agent file as the user writes it, and as the agent uses it: files read, paths absolute, secrets unexpanded.
 
-Reading takes its bytes once, and those of the files that it names.
+The file and the files it names are read once.
 """
 
 from collections.abc import Iterable
@@ -18,17 +18,17 @@ from dragoman.assistant.yaml import YamlError, YamlProblem, listed, parse_yaml, 
 
 
 class UnderstoodKey(msgspec.Struct, frozen=True):
-    """One key of a TsAgent file, its meaning here, and whether it counts."""
+    """One key of a TsAgent file, its meaning here, and whether it is used."""
 
     key: str
     meaning: str
-    taken: bool = True
+    used: bool = True
 
 
 def describe_unused_keys(understood: Iterable[UnderstoodKey]) -> str:
-    """Say in one sentence which keys do not count; empty when all do."""
-    left = [printable(row.key) for row in understood if not row.taken]
-    return f"It was written for TsAgent, and these of its keys are not used here: {listed(left)}." if left else ""
+    """Return a sentence that lists the unused keys, or an empty string."""
+    unused = [printable(row.key) for row in understood if not row.used]
+    return f"It was written for TsAgent. These of its keys are not used here: {listed(unused)}." if unused else ""
 
 
 class AgentFileShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,34 +36,35 @@ class AgentFileShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: Annotated[
         Name | ModelSettings | None,
-        Meta(description="The model that sessions talk with: its name, or a mapping. The default is built in: guide."),
+        Meta(description="The model of sessions: its name, or a mapping. The default is the built-in guide."),
     ] = None
     instructions: Annotated[
-        str | TextFile, Meta(description="What the model is told at the start of every session: a text, or {file: …}.")
+        str | TextFile,
+        Meta(description="Instructions for the model at the start of every session: a text, or {file: …}."),
     ] = ""
-    permissions: Annotated[Permissions, Meta(description="What runs unasked.")] = Permissions()
-    limits: Annotated[TurnLimits, Meta(description="What a turn may use.")] = TurnLimits()
+    permissions: Annotated[Permissions, Meta(description="What runs without asking.")] = Permissions()
+    limits: Annotated[TurnLimits, Meta(description="Limits of a turn.")] = TurnLimits()
     servers: Annotated[
         dict[str, ServerSettings], Meta(description="The agent's own MCP servers, by name; its sessions share them.")
     ] = msgspec.field(default_factory=dict[str, ServerSettings], name="mcpServers")
     rules: Annotated[
         Items,
         Meta(
-            description="How the model is to work: named texts, as a mapping or a list; {dir: …} takes the Markdown "
+            description="Rules for the model: named texts, as a mapping or a list; {dir: …} reads the Markdown "
             "files of a directory."
         ),
     ] = msgspec.field(default_factory=list[ListedItem])
     references: Annotated[
-        Items, Meta(description="What the model may need to know: named texts, written as rules are.")
+        Items, Meta(description="Background information for the model: named texts, in the same form as rules.")
     ] = msgspec.field(default_factory=list[ListedItem])
     search: Annotated[
         SearchSettings,
-        Meta(description="What is found for a prompt among tools, rules and references of the mode agent."),
+        Meta(description="The search that adds tools, rules and references with `include: agent` to a prompt."),
     ] = SearchSettings()
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """How an agent behaves; without a file, all of it is the default."""
+    """How an agent behaves. The defaults apply without a file."""
 
     model: ModelSettings | None = None
     instructions: str = ""
@@ -76,14 +77,11 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 MAX_OWN_BYTES = 8 * MAX_BYTES
-"""Of a file that the person wrote or chose: TsAgent keeps the vectors of its search in there."""
-
-PATH_MODELS = ("script", "local")
-"""The kinds of model whose name is a path."""
+"""The limit for the user's own files. TsAgent stores search vectors in them."""
 
 
 class LoadedProfile(msgspec.Struct, frozen=True):
-    """A profile, the hash of all its bytes, and, for a TsAgent file, the meaning of each key."""
+    """A profile with the hash of all its bytes, and the meaning of each key of a TsAgent file."""
 
     profile: Profile
     digest: str
@@ -91,9 +89,9 @@ class LoadedProfile(msgspec.Struct, frozen=True):
 
 
 def load_profile(path: Path, *, confined: bool = False) -> LoadedProfile:
-    """Read an agent file, ours or TsAgent's; a confined one may only name files below its own directory.
+    """Read a dragoman or TsAgent file. A confined file may name only files below its own directory.
 
-    Raises ProfileError, and FileNotFoundError when there is none.
+    Raises ProfileError, or FileNotFoundError if the file does not exist.
     """
     try:
         data = read_bytes(path, MAX_BYTES if confined else MAX_OWN_BYTES)
@@ -108,12 +106,12 @@ def load_profile(path: Path, *, confined: bool = False) -> LoadedProfile:
 
 
 def parse_profile(text: str, path: Path) -> Profile:
-    """Make a profile of the text of an agent file; raises ProfileError."""
+    """Parse the text of an agent file. Raises ProfileError."""
     return _load(text, Sources(path, text.encode(), confined=False)).profile
 
 
 def _load(text: str, sources: Sources) -> LoadedProfile:
-    # Most sessions have no agent file, and need none of this.
+    # imported here, because most sessions have no agent file
     from dragoman.assistant.profile.tsagent import is_tsagent, load_tsagent
 
     try:
@@ -142,8 +140,8 @@ def _read(root: Any, sources: Sources) -> Profile:
     )
 
 
-def _instructions(given: str | TextFile, sources: Sources) -> str:
-    return sources.read_text("instructions.file", given.file) if isinstance(given, TextFile) else given
+def _instructions(text: str | TextFile, sources: Sources) -> str:
+    return sources.read_text("instructions.file", text.file) if isinstance(text, TextFile) else text
 
 
 def _place_model(model: str | ModelSettings | None, sources: Sources) -> ModelSettings | None:
@@ -151,7 +149,7 @@ def _place_model(model: str | ModelSettings | None, sources: Sources) -> ModelSe
         return None
     settings = ModelSettings(model) if isinstance(model, str) else model
     kind, _, rest = settings.name.partition(":")
-    if kind not in PATH_MODELS or not rest:
+    if kind != "script" or not rest:
         return settings
     return msgspec.structs.replace(settings, name=f"{kind}:{sources.place('model', rest)}")
 

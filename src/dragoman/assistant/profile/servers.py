@@ -1,7 +1,7 @@
 """The key `mcpServers`: the agent's own MCP servers, which its sessions share.
 
-The shape is that of common clients, a name and then `command`, `args`, `env`, `cwd`, or `url`, `headers`; ours are
-`include`, `permission`, `trust` and `tools`. Secrets are revealed when the server is started, and not before.
+Common clients use the same format: a name, then `command`, `args`, `env`, `cwd`, or `url`, `headers`. Our additions
+are `include`, `permission`, `trust` and `tools`. Secrets are revealed only when the server starts.
 """
 
 import os
@@ -15,8 +15,9 @@ from msgspec import Meta
 from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.settings import ADDRESS, Secret
 from dragoman.assistant.profile.sources import Sources
-from dragoman.assistant.yaml import KeyConflict
+from dragoman.assistant.yaml import KeyConflictError
 from dragoman.text import is_visible
+from dragoman.text.secret import secrets_in
 
 if TYPE_CHECKING:
     from dragoman.mcp.definition import Definition
@@ -26,14 +27,15 @@ Permission = Literal["ask", "allow", "deny"]
 Mode = Annotated[
     Include,
     Meta(
-        description="always: its tools are in every turn. manual: once a person adds them. agent: when the search "
+        description="always: its tools are in every turn. manual: when the user adds them. agent: when the search "
         "finds them for the prompt."
     ),
 ]
 PermissionKey = Annotated[
     Permission | None,
     Meta(
-        description="Whether its tools ask, run unasked (allow) or never run (deny); null: as the session's mode says."
+        description="Whether its tools ask, run without asking (allow) or never run "
+        "(deny); null: the session's mode decides."
     ),
 ]
 
@@ -42,38 +44,37 @@ _FOR_COMMAND = ("args", "env", "cwd")
 
 
 class Argument(Secret):
-    """An argument of a command: shown to people as the file has it, so that `env://NAME` stays closed."""
+    """A command argument, shown as it is in the file, so that `env://NAME` is not expanded."""
 
     __slots__ = ()
 
     @property
     def shown(self) -> str:
-        """The argument as it stands in the file."""
+        """The argument as written in the file."""
         return self._text
 
 
 class ToolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of one tool, in place of its server's."""
+    """The settings of one tool, which override its server's."""
 
     include: Annotated[
-        Include | None, Meta(description="The mode of this tool, when it is not that of its server.")
+        Include | None, Meta(description="The include mode of this tool, if it differs from the server's.")
     ] = None
     permission: Annotated[
-        Permission | None, Meta(description="The permission of this tool, when it is not that of its server.")
+        Permission | None, Meta(description="The permission of this tool, if it differs from the server's.")
     ] = None
 
 
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A server as a person writes it."""
+    """An MCP server in the agent file."""
 
     command: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(
-            description="The program to start, found on PATH. One with a slash in it is a path, relative to the "
-            "agent file."
+            description="The program to start, found on PATH. A name with a slash is a path relative to the agent file."
         ),
     ] = None
-    args: Annotated[list[Argument], Meta(description="Its arguments; a whole one may be env://NAME.")] = msgspec.field(
+    args: Annotated[list[Argument], Meta(description="Its arguments; an argument may be env://NAME.")] = msgspec.field(
         default_factory=list[Argument]
     )
     env: Annotated[
@@ -81,7 +82,10 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = msgspec.field(default_factory=dict[str, Secret])
     cwd: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="Where it runs, relative to the agent file. The default is the directory of the session."),
+        Meta(
+            description="Its working directory, relative to the agent file. The default "
+            "is the directory of the session."
+        ),
     ] = None
     url: Annotated[
         Annotated[
@@ -89,33 +93,35 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             Meta(pattern=ADDRESS, extra={"expected": "an http or https address with no name or password in it"}),
         ]
         | None,
-        Meta(description="The address of a server that runs already, in place of a command."),
+        Meta(description="The address of a running server, instead of a command."),
     ] = None
     headers: Annotated[
         dict[str, Secret], Meta(description="HTTP headers for every request to it; a value may be env://NAME.")
     ] = msgspec.field(default_factory=dict[str, Secret])
     type: Annotated[
         Literal["stdio", "http", "streamable-http", "sse"] | None,
-        Meta(
-            description="How an address is spoken to: http (streamable), or the older sse. A command is always stdio."
-        ),
+        Meta(description="The transport of a url: http (streamable), or the older sse. A command always uses stdio."),
     ] = None
     include: Mode = "always"
     permission: PermissionKey = None
     trust: Annotated[
-        bool, Meta(description="Whether to believe it about which of its tools only read, so that those run unasked.")
+        bool,
+        Meta(
+            description="Whether to trust the server when it marks a tool as read-only, so "
+            "that the tool runs without asking."
+        ),
     ] = False
     roots: Annotated[
         bool,
-        Meta(description="Whether it is told the session's directories; false for a server that has its own in args."),
+        Meta(description="Whether to send it the session's directories; false for a server that has its own in args."),
     ] = True
-    tools: Annotated[dict[str, ToolSettings], Meta(description="What counts for single tools, by their names.")] = (
-        msgspec.field(default_factory=dict[str, ToolSettings])
+    tools: Annotated[dict[str, ToolSettings], Meta(description="Settings of single tools, by name.")] = msgspec.field(
+        default_factory=dict[str, ToolSettings]
     )
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise KeyConflict("url" if self.url else "command", "expected either command or url")
+            raise KeyConflictError("url" if self.url else "command", "expected either command or url")
         if self.command is not None:
             self._check_command()
         else:
@@ -123,28 +129,28 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _check_command(self) -> None:
         if self.headers:
-            raise KeyConflict("headers", "goes with url; a command takes its secrets from env")
+            raise KeyConflictError("headers", "can be used only with url; pass secrets of a command in env")
         if self.type not in (None, "stdio"):
-            raise KeyConflict("type", "a command is always stdio; expected a url beside it")
+            raise KeyConflictError("type", "can be used only with url; a command always uses stdio")
         if any(not name or "=" in name or "\0" in name for name in self.env):
-            raise KeyConflict("env", "expected names of variables, without =")
+            raise KeyConflictError("env", "expected variable names without =")
         if any("\0" in text for text in _texts(self)):
-            raise KeyConflict("command", "no program takes a NUL character, here or in args, env or cwd")
+            raise KeyConflictError("command", "must not contain a NUL character, here or in args, env or cwd")
 
     def _check_address(self) -> None:
         for key in _FOR_COMMAND:
             if getattr(self, key):
-                raise KeyConflict(key, "goes with command; a server at a url is started by somebody else")
+                raise KeyConflictError(key, "can be used only with command; a server at a url is already running")
         if self.type == "stdio":
-            raise KeyConflict("type", "expected http or sse for a url")
+            raise KeyConflictError("type", "expected http or sse for a url")
         if not all(_HEADER_NAME.fullmatch(name) for name in self.headers):
-            raise KeyConflict("headers", "expected names of headers, without blanks and colons")
+            raise KeyConflictError("headers", "expected header names without spaces or colons")
         if any(letter in text for text in _closed(self.headers.values()) for letter in "\r\n\0"):
-            raise KeyConflict("headers", "a header has one line")
+            raise KeyConflictError("headers", "a header must be one line")
 
 
 class AgentServer(msgspec.Struct, frozen=True):
-    """A server as the agent uses it: paths absolute, secrets still closed."""
+    """A server as the agent uses it: paths absolute, secrets unexpanded."""
 
     name: str
     command: str | None = None
@@ -155,67 +161,64 @@ class AgentServer(msgspec.Struct, frozen=True):
     headers: Mapping[str, Secret] = {}
     transport: Literal["stdio", "http", "sse"] = "stdio"
     every_tool: ToolSettings = ToolSettings("always")
-    """The settings of all its tools, where a tool has none of its own."""
+    """The settings for tools without their own."""
     trust: bool = False
     roots: bool = True
     tools: Mapping[str, ToolSettings] = {}
 
     @property
     def include(self) -> Include:
-        """The mode of its tools."""
+        """The include mode of its tools."""
         return self.every_tool.include or "always"
 
     @property
     def permission(self) -> Permission | None:
-        """The permission of its tools; None: as the session's mode says."""
+        """The permission of its tools, or None if the session's mode decides."""
         return self.every_tool.permission
 
     @property
     def origin(self) -> str:
-        """The agent file."""
+        """The kind of place that defines the server, for messages."""
         return "agent file"
 
     @property
     def removal(self) -> str:
-        """The command that takes it out of the agent file."""
-        return f"`dragoman mcp remove {self.name}` takes it out of the agent file"
+        """How to remove the server from the agent file."""
+        return f"`dragoman mcp remove {self.name}` removes it from the agent file"
 
     def include_of(self, tool: str) -> Include:
-        """Return the mode of a tool: its own, else the server's."""
+        """Return a tool's include mode, or else the server's."""
         settings = self.tools.get(tool)
         return (settings and settings.include) or self.include
 
     def permission_of(self, tool: str) -> Permission | None:
-        """Return the permission of a tool: its own, else the server's; None: as the session's mode says."""
+        """Return a tool's permission, or else the server's. None means that the session's mode decides."""
         settings = self.tools.get(tool)
         return (settings and settings.permission) or self.permission
 
     def definition(self, environment: Mapping[str, str] = os.environ) -> "Definition":
-        """Return the definition of the server with its secrets revealed; raises MissingVariable."""
+        """Return the server's definition with its secrets revealed. Raises MissingVariableError."""
         from dragoman.mcp.definition import HttpServer, SseServer, StdioServer
 
         if self.url is None:
             args = tuple(argument.reveal(environment) for argument in self.args)
             env = _reveal(self.env, environment)
-            secrets = self._secret_args(environment)
+            secrets = _expanded_secrets((*self.args, *self.env.values()), environment)
             return StdioServer(self.name, self.command or "", args, env, self.cwd, secrets, self.roots)
         at_address = SseServer if self.transport == "sse" else HttpServer
-        return at_address(self.name, self.url, _reveal(self.headers, environment), roots=self.roots)
-
-    def _secret_args(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the arguments that come from the environment, to be hidden like it; raises MissingVariable."""
-        return tuple(argument.reveal(environment) for argument in self.args if argument.variable)
+        secrets = _expanded_secrets(self.headers.values(), environment)
+        return at_address(self.name, self.url, _reveal(self.headers, environment), secrets, self.roots)
 
 
 def gather_servers(settings: Mapping[str, ServerSettings], sources: Sources) -> tuple[AgentServer, ...]:
-    """Return the servers of the file in its order, paths made absolute; raises ProfileError."""
+    """Return the servers in the order of the file, with absolute paths. Raises ProfileError."""
     return tuple(_place(name, each, sources) for name, each in settings.items())
 
 
 def _place(name: str, settings: ServerSettings, sources: Sources) -> AgentServer:
     at = f"mcpServers.{name}"
     if not is_visible(name):
-        raise sources.refuse(at, "expected a name that can be shown")
+        raise sources.refuse(at, "expected a name of printable characters")
     return AgentServer(
         name,
         _place_command(f"{at}.command", settings.command, sources),
@@ -246,6 +249,12 @@ def _reveal(secrets: Mapping[str, Secret], environment: Mapping[str, str]) -> tu
     return tuple((name, secret.reveal(environment)) for name, secret in secrets.items())
 
 
+def _expanded_secrets(values: Iterable[Secret], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values that are secret, judged by the names of their variables. Raises MissingVariableError."""
+    named = ((value.variable, value.reveal(environment)) for value in values if value.variable)
+    return tuple(secret for name, text in named for secret in secrets_in(name, text))
+
+
 def _texts(settings: ServerSettings) -> Iterator[str]:
     yield from (settings.command or "", settings.cwd or "")
     yield from (argument.shown for argument in settings.args)
@@ -253,5 +262,5 @@ def _texts(settings: ServerSettings) -> Iterator[str]:
 
 
 def _closed(secrets: Iterable[Secret]) -> Iterator[str]:
-    """Yield those that stand in the file itself; the others are not known before they are used."""
+    """Yield the values written in the file itself. Others are unknown until they are used."""
     yield from (secret.reveal({}) for secret in secrets if secret.variable is None)

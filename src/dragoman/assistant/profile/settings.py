@@ -1,6 +1,6 @@
-"""The keys `model`, `instructions`, `permissions`, `limits` and `search` of the agent file, as a person writes them.
+"""The keys `model`, `instructions`, `permissions`, `limits` and `search`, as the user writes them in the agent file.
 
-A secret among them is revealed only where it is used.
+A secret among them is revealed only when it is used.
 """
 
 import os
@@ -11,28 +11,28 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from dragoman.assistant.yaml import KeyConflict
+from dragoman.assistant.yaml import KeyConflictError
 from dragoman.errors import DragomanError
 
 PREFIX = "env://"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class MissingVariable(DragomanError):
-    """A secret is to come from an environment variable that is not set."""
+class MissingVariableError(DragomanError):
+    """A secret refers to an environment variable that is not set."""
 
     def __init__(self, variable: str) -> None:
         self.variable = variable
         super().__init__(
-            f"the environment variable {variable} is not set, and the agent file takes a secret from it; "
-            "set it where the agent is started (an editor may have its own place for that), then start it again"
+            f"the environment variable {variable} is not set, and the agent file reads a secret from it; "
+            "set it (for an editor, in the agent's entry of its settings) and start the agent again"
         )
 
 
 class Secret:
-    """A secret as the file has it: the text itself, or `env://NAME`, which is looked up on every use.
+    """A secret as written in the file: the text itself, or `env://NAME`, which is read on every use.
 
-    Nothing shows it: not `repr`, not `str`, and no encoder knows the type.
+    Nothing shows it: neither `repr` nor `str`, and no encoder supports the type.
     """
 
     __slots__ = ("_text",)
@@ -44,16 +44,16 @@ class Secret:
 
     @property
     def variable(self) -> str | None:
-        """The environment variable that it comes from, if it does."""
+        """The name of its environment variable, or None."""
         return self._text.removeprefix(PREFIX) if self._text.startswith(PREFIX) else None
 
     def reveal(self, environment: Mapping[str, str] = os.environ) -> str:
-        """Return the secret itself; raises MissingVariable."""
+        """Return the secret itself. Raises MissingVariableError."""
         if self.variable is None:
             return self._text
         found = environment.get(self.variable)
         if not found:
-            raise MissingVariable(self.variable)
+            raise MissingVariableError(self.variable)
         return found
 
     def __repr__(self) -> str:
@@ -67,7 +67,7 @@ class Secret:
 
 
 def find_secrets(value: Any) -> Iterator[Secret]:
-    """Yield every secret inside a struct, wherever it sits."""
+    """Yield every secret inside a struct, at any depth."""
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, msgspec.Struct):
@@ -82,13 +82,14 @@ def find_secrets(value: Any) -> Iterator[Secret]:
 
 
 class TextFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text that is kept in a file of its own."""
+    """A text in a separate file."""
 
     file: Annotated[
         str,
         Meta(
             min_length=1,
-            description="The path, relative to the agent file. A project's own may only name files inside it.",
+            description="The path, relative to the agent file. A project's agent file may "
+            "only name files inside the project.",
         ),
     ]
 
@@ -106,16 +107,16 @@ Name = Annotated[
 
 
 class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of every request to the model; an option that is left out is the provider's choice."""
+    """The options of every request to the model. The provider chooses an option that is left out."""
 
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None, Meta(description="How freely it chooses its words.")
-    ] = None
+    temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, Meta(description="The sampling temperature.")] = (
+        None
+    )
     max_output_tokens: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="How long one reply may be, in tokens.")
+        Annotated[int, Meta(ge=1)] | None, Meta(description="The maximum length of one reply, in tokens.")
     ] = None
     thought_level: Annotated[
-        str | None, Meta(description="How hard it thinks, where the model has levels, such as low or high.")
+        str | None, Meta(description="The thought level, if the model has levels, such as low or high.")
     ] = None
     headers: Annotated[
         dict[str, Secret],
@@ -124,7 +125,7 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A model, its address, and the options of its requests."""
+    """A model, its address and its request options."""
 
     name: Name
     base_url: Annotated[
@@ -138,79 +139,77 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     api_key: Annotated[
         Secret | None,
         Meta(
-            description="The key; env://NAME takes it from the environment. "
+            description="The key; env://NAME reads it from the environment. "
             "The default is the provider's own variable, or none with a base_url."
         ),
     ] = None
-    options: Annotated[ModelOptions, Meta(description="What is asked of the model with every request.")] = (
-        ModelOptions()
-    )
+    options: Annotated[ModelOptions, Meta(description="Options of every request to the model.")] = ModelOptions()
 
 
 Mode = Literal["ask", "code", "plan", "yolo"]
 
 
 class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The mode in which sessions begin, and the modes that may be chosen."""
+    """The mode in which sessions begin, and the modes that the user may choose."""
 
     mode: Annotated[
         Mode,
         Meta(
-            description="The mode that a session begins in. ask: reads run, everything else asks. "
-            "code: edits inside the project run too. plan: only reads. yolo: everything runs."
+            description="The mode that a session begins in. ask: reading is allowed, everything else asks. "
+            "code: edits inside the project are allowed as well. plan: only reading. yolo: everything is allowed."
         ),
     ] = "ask"
-    allow_yolo: Annotated[bool, Meta(description="Whether the mode yolo may be chosen at all.")] = False
+    allow_yolo: Annotated[bool, Meta(description="Whether the mode yolo may be chosen.")] = False
     ask_outside_reads: Annotated[
-        bool, Meta(description="Whether reading a file outside the project asks, instead of being refused.")
+        bool, Meta(description="Whether reading a file outside the project asks the user instead of being refused.")
     ] = False
     remember: Annotated[
         Literal["session", "project"],
         Meta(
-            description='How long the option "always" of a permission request holds. '
+            description='How long the option "always" of a permission request applies. '
             "session: until the session ends. project: in all sessions of the project."
         ),
     ] = "session"
     timeout_s: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Seconds after which a question without an answer counts as no; null waits for ever."),
+        Meta(description="Seconds after which an unanswered permission request is denied; null: no limit."),
     ] = None
 
     def __post_init__(self) -> None:
         if self.mode == "yolo" and not self.allow_yolo:
-            raise KeyConflict("mode", "yolo needs allow_yolo: true beside it")
+            raise KeyConflictError("mode", "yolo needs allow_yolo: true")
 
 
 class TurnLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a turn, of a command and of waits."""
+    """Limits of turns, commands and waits."""
 
     turn_requests: Annotated[
-        int, Meta(ge=1, description="Model requests in one turn; then it stops with max_turn_requests.")
+        int, Meta(ge=1, description="Model requests in one turn; after that it stops with max_turn_requests.")
     ] = 50
     output_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Tokens that the model may write in one turn; then it stops with max_tokens. null: any."),
+        Meta(description="Output tokens in one turn; after that it stops with max_tokens. null: no limit."),
     ] = None
     command_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Seconds that a command may run before it is stopped; null: as long as it takes."),
+        Meta(description="Seconds that a command may run before it is stopped; null: no limit."),
     ] = 600.0
     mcp_wait_s: Annotated[
         float, Meta(ge=0, description="Seconds that the first prompt waits for MCP servers that are still connecting.")
     ] = 10.0
     mcp_call_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Seconds that a call of an MCP tool may take before it is cancelled; null: any."),
+        Meta(description="Seconds that a call of an MCP tool may take before it is cancelled; null: no limit."),
     ] = 300.0
 
 
 class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much is found for a prompt among the tools, rules and references of the mode `agent`."""
+    """How the search finds tools, rules and references with `include: agent`."""
 
     top_k: Annotated[
-        int, Meta(ge=1, description="How many of the nearest texts are looked at; one rule may have several.")
+        int, Meta(ge=1, description="How many of the most similar texts are considered; one rule may have several.")
     ] = 20
-    top_n: Annotated[int, Meta(ge=1, description="How many tools, rules and references are put before the model.")] = 8
+    top_n: Annotated[int, Meta(ge=1, description="How many tools, rules and references are sent to the model.")] = 8
     min_score: Annotated[
-        float, Meta(ge=0, le=1, description="How near something must be to be put before the model, from 0 to 1.")
+        float, Meta(ge=0, le=1, description="The minimum similarity of an item that is added, from 0 to 1.")
     ] = 0.1

@@ -1,11 +1,11 @@
-"""Trust in the agent file of a project: the sentences that say what it would change, and the person's decisions.
+"""Trust in a project's agent file: a description of its changes, and the user's decisions.
 
-Decisions are in `<home>/trusted.json`:
+Decisions are stored in `<home>/trusted.json`:
 
     {"/home/me/code/dragoman.yaml": {"<sha256 of what was read>": true}}
 
-A decision holds for one file with one content: a changed byte, or the same bytes elsewhere, is asked about again. A
-refusal is kept as well. A file that cannot be read, or that others could have written, trusts nothing.
+A decision applies to one path with one content. A changed byte, or the same bytes at another path, need a new decision.
+A refusal is stored as well. If the file cannot be read, or others can write to it, nothing is trusted.
 """
 
 import logging
@@ -27,16 +27,16 @@ from dragoman.files.private_file import PrivateFile
 from dragoman.text import visible
 
 SHOWN_LETTERS = 500
-"""Characters of the instructions that are shown: enough to judge them, few enough to be read."""
+"""Shown characters of the instructions: enough to judge them, and few enough to read."""
 
 SHOWN_ITEM_LETTERS = 200
-"""Of one rule or reference, of which there may be many."""
+"""Shown characters of one rule or reference. There may be many."""
 
 _MODES = {
-    "ask": "It would begin in the mode ask: reads run, everything else asks.",
-    "code": "It would let edits inside the project run without asking (mode code).",
-    "plan": "It would begin in the mode plan, which only reads.",
-    "yolo": "It would let everything run without asking (mode yolo).",
+    "ask": "Sessions would begin in the mode ask: reading is allowed, everything else asks.",
+    "code": "Sessions would begin in the mode code: edits inside the project run without asking.",
+    "plan": "Sessions would begin in the mode plan: only reading is allowed.",
+    "yolo": "Sessions would begin in the mode yolo: everything runs without asking.",
 }
 _PERMISSIONS: dict[Permission, str] = {
     "allow": "would run without asking",
@@ -45,13 +45,13 @@ _PERMISSIONS: dict[Permission, str] = {
 }
 _INCLUDES: dict[Include, str] = {
     "always": "in every turn",
-    "manual": "when added by hand",
+    "manual": "when added manually",
     "agent": "when found by the search",
 }
 
 
 def describe_changes(profile: Profile, instead_of: Profile | None = None) -> list[str]:
-    """Say all that would be different from the profile that counts otherwise; empty when nothing would be."""
+    """Describe every difference from the profile that would be used otherwise. Empty if there is none."""
     other = instead_of or Profile()
     if profile == other:
         return []
@@ -76,12 +76,12 @@ def _model(model: ModelSettings | None, other: ModelSettings | None) -> Iterator
     if model == other:
         return
     if model is None:
-        yield "It would use the built-in model in place of yours."
+        yield "It would use the built-in model instead of yours."
         return
     place = f" at {printable(model.base_url)}, which would receive the conversation" if model.base_url else ""
     yield f"It would use the model {printable(model.name)}{place}."
     if model.api_key and not model.api_key.variable:
-        yield "It brings an API key of its own."
+        yield "It contains its own API key."
     options = model.options
     for header in options.headers:
         yield f"It would send the header {printable(header)} with every request to the model."
@@ -95,37 +95,33 @@ def _instructions(text: str, other: str) -> Iterator[str]:
     if text == other:
         return
     if not text.strip():
-        yield "It would leave out your instructions."
+        yield "It would remove your instructions."
         return
-    yield f"It would give the model these instructions: {_beginning(text, SHOWN_LETTERS)}"
+    yield f"It would send the model these instructions: {_beginning(text, SHOWN_LETTERS)}"
 
 
 def _beginning(text: str, letters: int) -> str:
     more = len(text) - letters
-    rest = f" … and {more:,} characters more; read them in the file before you agree" if more > 0 else ""
-    return f"«{_lines(text[:letters])}»{rest}"
-
-
-def _lines(text: str) -> str:
-    """Keep the lines, and write out invisible characters: a person agrees to the exact text."""
-    return visible(text, lines=True)
+    rest = f" … and {more:,} more characters; read them in the file before you agree" if more > 0 else ""
+    shown = visible(text[:letters]).replace("»", r"\xbb")  # otherwise the text could close the quotation
+    return f"«{shown}»{rest}"
 
 
 def _permissions(permissions: Permissions, other: Permissions) -> Iterator[str]:
     if permissions.mode != other.mode:
         yield _MODES[permissions.mode]
     if permissions.allow_yolo != other.allow_yolo:
-        let = "would let" if permissions.allow_yolo else "would no longer let"
-        yield f"It {let} the mode yolo be chosen, in which everything runs without asking."
+        verb = "would allow" if permissions.allow_yolo else "would no longer allow"
+        yield f"It {verb} the mode yolo, in which everything runs without asking."
     if permissions.ask_outside_reads != other.ask_outside_reads:
-        what = "asked for" if permissions.ask_outside_reads else "refused"
-        yield f"Reading files outside the project would be {what}."
+        what = "would ask" if permissions.ask_outside_reads else "would be refused"
+        yield f"Reading files outside the project {what}."
     if permissions.remember != other.remember:
         scope = "in all sessions of the project" if permissions.remember == "project" else "in one session only"
-        yield f"What you always allow would hold {scope}."
+        yield f"What you always allow would be allowed {scope}."
     if permissions.timeout_s != other.timeout_s:
-        wait = "for ever" if permissions.timeout_s is None else f"{permissions.timeout_s:g} s"
-        yield f"A question for permission would wait {wait} for an answer."
+        wait = "without a limit" if permissions.timeout_s is None else f"{permissions.timeout_s:g} s"
+        yield f"A permission request would wait {wait} for an answer."
 
 
 def _servers(servers: Sequence[AgentServer], others: Sequence[AgentServer]) -> Iterator[str]:
@@ -136,7 +132,7 @@ def _servers(servers: Sequence[AgentServer], others: Sequence[AgentServer]) -> I
             yield from _tools(server)
     gone = sorted(before.keys() - {server.name for server in servers})
     if gone:
-        yield f"It would leave out your servers {_names(gone)}."
+        yield f"It would remove your servers {_names(gone)}."
 
 
 def _start(server: AgentServer) -> str:
@@ -144,28 +140,28 @@ def _start(server: AgentServer) -> str:
         from dragoman.text.secret import bare_address
 
         address = bare_address(server.url)
-        query = " and more behind it" if address != server.url else ""
+        query = " and a query that is not shown" if address != server.url else ""
         headers = f", with the headers {_names(server.headers)}" if server.headers else ""
-        return f"It would use the MCP server {_name(server)} at {_lines(address)}{query}{headers}."
-    command = _lines(shlex.join([server.command or "", *(argument.shown for argument in server.args)]))
-    place = f", in {_lines(server.cwd)}" if server.cwd else ""
+        return f"It would use the MCP server {_name(server)} at {visible(address)}{query}{headers}."
+    command = visible(shlex.join([server.command or "", *(argument.shown for argument in server.args)]))
+    place = f", in {visible(shlex.quote(server.cwd))}" if server.cwd else ""
     env = f", with the variables {_names(server.env)}" if server.env else ""
     return f"It would start a program, the MCP server {_name(server)}: {command}{place}{env}."
 
 
 def _tools(server: AgentServer) -> Iterator[str]:
     if server.trust:
-        yield f"What {_name(server)} says about which of its tools only read would be believed; those would not ask."
+        yield f"The tools that {_name(server)} marks as read-only would run without asking."
     if server.permission:
         yield f"The tools of {_name(server)} {_PERMISSIONS[server.permission]}."
     if server.include != "always":
-        yield f"The tools of {_name(server)} would be put before the model {_INCLUDES[server.include]}."
+        yield f"The tools of {_name(server)} would be sent to the model {_INCLUDES[server.include]}."
     for name, tool in server.tools.items():
         if tool.permission:
             yield f"The tool {printable(name)} of {_name(server)} {_PERMISSIONS[tool.permission]}."
         if tool.include:
             where = _INCLUDES[tool.include]
-            yield f"The tool {printable(name)} of {_name(server)} would be put before the model {where}."
+            yield f"The tool {printable(name)} of {_name(server)} would be sent to the model {where}."
 
 
 def _items(kind: str, items: Sequence[TextItem], others: Sequence[TextItem]) -> Iterator[str]:
@@ -173,10 +169,10 @@ def _items(kind: str, items: Sequence[TextItem], others: Sequence[TextItem]) -> 
     for item in items:
         if item != before.get(item.name):
             where, text = _INCLUDES[item.include], _beginning(item.text, SHOWN_ITEM_LETTERS)
-            yield f"It would give the model the {kind} {printable(item.name)}, {where}: {text}"
+            yield f"It would send the model the {kind} {printable(item.name)}, {where}: {text}"
     gone = sorted(before.keys() - {item.name for item in items})
     if gone:
-        yield f"It would leave out your {kind}s {_names(gone)}."
+        yield f"It would remove your {kind}s {_names(gone)}."
 
 
 def _name(server: AgentServer) -> str:
@@ -199,19 +195,19 @@ def _number(value: float | None) -> str:
 
 
 MAX_DECISIONS = 50
-"""Kept of one file, the newest: enough to go from branch to branch without being asked again."""
+"""The newest decisions kept per file, enough for switching between branches without new questions."""
 
 _log = logging.getLogger(__name__)
 _decode = msgspec.json.Decoder(dict[str, dict[str, bool]]).decode
 
 
-class TrustFailed(DragomanError):
-    """A decision of the person about a project's agent file cannot be kept."""
+class TrustStoreError(DragomanError):
+    """A decision about a project's agent file cannot be stored."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"cannot keep the decision in {path}: {reason}; it holds for this session only")
+        super().__init__(f"cannot store the decision in {path}: {reason}; it applies to this session only")
 
 
 class TrustStore:
@@ -222,11 +218,11 @@ class TrustStore:
         self._file = PrivateFile(self._path)
 
     def verdict(self, path: Path, digest: str) -> bool | None:
-        """Return the decision about this file with this content; None without one."""
+        """Return the decision about this file with this content, or None."""
         return self._read().get(_key(path), {}).get(digest)
 
     def remember(self, path: Path, digest: str, *, allowed: bool) -> None:
-        """Keep a decision; raises TrustFailed."""
+        """Store a decision. Raises TrustStoreError."""
         try:
             with self._file.writing():
                 decisions = self._read()
@@ -236,7 +232,7 @@ class TrustStore:
                 changed = {**decisions, _key(path): dict(newest)}
                 self._file.replace(msgspec.json.format(msgspec.json.encode(changed), indent=2) + b"\n")
         except OSError as error:
-            raise TrustFailed(str(self._path), error.strerror or str(error)) from error
+            raise TrustStoreError(str(self._path), error.strerror or str(error)) from error
 
     def _read(self) -> dict[str, dict[str, bool]]:
         try:
@@ -247,7 +243,7 @@ class TrustStore:
             return self._distrust(getattr(error, "strerror", None) or str(error))
 
     def _distrust(self, reason: str) -> dict[str, dict[str, bool]]:
-        _log.warning("%s is not used, and no project's agent file is trusted by it: %s", self._path, reason)
+        _log.warning("%s is ignored, so no project's agent file is trusted: %s", self._path, reason)
         return {}
 
 

@@ -1,11 +1,10 @@
-"""Search: finds the tools, rules and references that a prompt needs. How, and how well: `docs/tool-search.md`."""
+"""The search for the tools, rules and references that a prompt needs. User guide: `docs/agent-file.md`."""
 
-from dragoman.assistant.search.index import PassageHit, SearchIndex, SelectedItem, select
+from dragoman.assistant.search.index import SearchIndex, SelectedItem, select
 from dragoman.assistant.search.item import Passage, SearchItem, paragraphs, text_item, tool_item, tool_text
 
 __all__ = [
     "Passage",
-    "PassageHit",
     "SearchIndex",
     "SearchItem",
     "SelectedItem",

@@ -13,16 +13,16 @@ _HEADING = re.compile(r"#{1,6}\s+\S")
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A piece of text that is found by itself."""
+    """A piece of text that can be found separately."""
 
     text: str
-    """Found by its meaning and by its words."""
+    """Searched by meaning and by words."""
     details: str = ""
-    """Found by its words only, because it would blur the meaning of the text."""
+    """Searched only by words, because it would blur the meaning of the text."""
 
 
 class SearchItem(msgspec.Struct, frozen=True):
-    """Something that can be found: as good as the best of its passages."""
+    """Something that can be found. It has the score of its best passage."""
 
     key: str
     passages: tuple[Passage, ...]
@@ -37,12 +37,12 @@ def tool_item(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> SearchItem:
-    """Make the item of a tool; `parameters` is its JSON schema."""
+    """Return the item of a tool. `parameters` is its JSON schema."""
     return SearchItem(key, (tool_text(server, name, title, description, parameters),))
 
 
 def text_item(key: str, name: str, text: str) -> SearchItem:
-    """Make the item of a rule or a reference: a passage a paragraph, the first one with the name."""
+    """Return the item of a rule or reference, with one passage per paragraph. The first includes the name."""
     named = f"{split_name(name)}\n\n{text}" if text.strip() else split_name(name)
     return SearchItem(key, tuple(Passage(paragraph) for paragraph in paragraphs(named)))
 
@@ -54,16 +54,17 @@ def tool_text(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Passage:
-    """Return the passage of a tool: server, name and description, and its parameters as details."""
+    """Return the passage of a tool: server, name and description, with the parameters as details."""
     called = f"{split_name(server)} {split_name(name)}".lower()
-    said = [part.strip() for part in (title, description) if part and part.strip()]
+    descriptions = [part.strip() for part in (title, description) if part and part.strip()]
     return Passage(
-        ": ".join([called, " ".join(said)]) if said else called, " ".join(_parameter_texts(parameters or {}))
+        ": ".join([called, " ".join(descriptions)]) if descriptions else called,
+        " ".join(_parameter_texts(parameters or {})),
     )
 
 
 def paragraphs(text: str) -> list[str]:
-    """Split a text at its blank lines; a heading goes with the paragraph after it."""
+    """Split a text at its blank lines. A heading stays with the paragraph after it."""
     found: list[str] = []
     heading: list[str] = []
     for block in _BLANK_LINES.split(text):

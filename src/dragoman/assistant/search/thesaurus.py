@@ -1,9 +1,9 @@
 """The thesaurus: groups of words and phrases with the same meaning, so that "who wrote this?" finds `blame`.
 
-`thesaurus.txt` has a group a line, its terms between commas; lines that begin with `#` are comments. The number of a
-group is a concept. A term is found in any form of its words (plural, -ing, -ed). A query is taken apart into the
-longest terms: a person who asks for a "pull request" does not want to pull anything. A text has the concepts of all
-terms in it, also of those within others. The words themselves are the same for both engines.
+`thesaurus.txt` has one group per line, with its terms separated by commas. Lines that begin with `#` are comments. The
+number of a group is a concept. A term matches any form of its words (plural, -ing, -ed). A query is split into the
+longest terms, because a "pull request" has nothing to do with pulling. A text has the concepts of all its terms,
+including terms inside longer ones.
 """
 
 import re
@@ -18,7 +18,7 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W_]+")
 _VOWELS = "aeiouy"
 _SHORT = 4
-"""Letters: a shorter word has no ending, and no stem loses a vowel that makes it so short ("note" is not "not")."""
+"""In letters. A shorter word has no ending, and no stem is cut to less by dropping a vowel ("note" is not "not")."""
 _UNINFLECTED = frozenset(("news", "series", "used"))
 
 _STOP_WORDS = """
@@ -29,22 +29,22 @@ should so some such t than that the their them then there these they this those 
 was we were what when where which who whom why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words of a question that do not name its subject: they are left out where words are counted."""
+"""Words of a question that do not name its subject. They are not counted."""
 
 
 def split_name(name: str) -> str:
-    """Take a name in snake, kebab or camel case apart: `getHTTPStatus` gives "get HTTP Status"."""
+    """Split a name in snake, kebab or camel case: `getHTTPStatus` becomes "get HTTP Status"."""
     return _SEPARATORS.sub(" ", _HUMPS.sub(" ", name)).strip()
 
 
 def all_words(text: str) -> list[str]:
-    """Give the words of a text, names in it taken apart."""
+    """Return the words of a text, with names split."""
     return _WORD.findall(_HUMPS.sub(" ", text).lower())
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Cut the endings off a word: "merge", "merges", "merging" and "merged" all give "merg"."""
+    """Return the stem of a word: "merge", "merges", "merging" and "merged" all become "merg"."""
     if len(word) < _SHORT or word in _UNINFLECTED:
         return word
     cut = _cut_verb(_cut_plural(word))
@@ -80,7 +80,7 @@ _NONE: frozenset[int] = frozenset()
 
 
 class Term(NamedTuple):
-    """A term of a text: words of the thesaurus, or a word that it does not have."""
+    """A term of a text: words in the thesaurus, or a single unknown word."""
 
     words: Sequence[str]
     concepts: frozenset[int]
@@ -92,24 +92,24 @@ class Thesaurus:
     def __init__(self, groups: Iterable[Iterable[str]]) -> None:
         self._concepts: dict[tuple[str, ...], frozenset[int]] = {}
         self._longest: dict[str, int] = {}
-        """How many words the longest term has that begins with this one."""
+        """The number of words of the longest term that begins with this word."""
         for number, terms in enumerate(groups):
             for term in terms:
                 self._add(tuple(stem(word) for word in all_words(term)), number)
 
     def read(self, words: Sequence[str]) -> list[Term]:
-        """Take a text apart into the longest terms; a phrase also has the concepts of the phrases in it."""
+        """Split a text into the longest terms. A phrase also has the concepts of the phrases inside it."""
         stems = [stem(word) for word in words]
         terms: list[Term] = []
         place = 0
         while place < len(stems):
             end = place + self._match(stems, place)
-            terms.append(Term(words[place:end], self._meant(tuple(stems[place:end]))))
+            terms.append(Term(words[place:end], self._concepts_of(tuple(stems[place:end]))))
             place = end
         return terms
 
     def concepts(self, words: Sequence[str]) -> set[int]:
-        """Give the concepts of all terms in a text."""
+        """Return the concepts of all terms in a text."""
         stems = [stem(word) for word in words]
         found: set[int] = set()
         for place, first in enumerate(stems):
@@ -127,18 +127,18 @@ class Thesaurus:
                 return length
         return 1
 
-    def _meant(self, key: tuple[str, ...]) -> frozenset[int]:
+    def _concepts_of(self, key: tuple[str, ...]) -> frozenset[int]:
         within = (key[start:end] for start, end in combinations(range(len(key) + 1), 2) if 1 < end - start < len(key))
         return self._concepts.get(key, _NONE).union(*(self._concepts.get(part, _NONE) for part in within))
 
 
 def read_groups() -> list[list[str]]:
-    """Read the terms of each group."""
+    """Return the terms of each group."""
     text = _FILE.read_text(encoding="utf-8")
     return [line.split(", ") for line in text.splitlines() if line and not line.startswith("#")]
 
 
 @cache
 def load_thesaurus() -> Thesaurus:
-    """Give the thesaurus of this process, read on first use."""
+    """Return the thesaurus of this process, read on first use."""
     return Thesaurus(read_groups())

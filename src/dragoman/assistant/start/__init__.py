@@ -1,1 +1,1 @@
-"""The first minute with our agent: what answers, prompts to try, and the way to connect a model."""
+"""Onboarding: an introduction of the model, prompts to try, and connecting another model."""

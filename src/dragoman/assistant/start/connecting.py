@@ -1,7 +1,7 @@
-"""Connecting a model: one small question to it, and only after its answer the key and the choice are kept.
+"""Connects a model. It gets one test question, and only after its answer the key and the choice are stored.
 
-The key is kept where `dragoman login` keeps it, under the name of its provider or under the address of its server. It
-is in no answer and no error; `protocol.secrecy` hides it in messages that are shown or written down.
+The key is stored like with `dragoman login`, under the name of its provider or the address of its server. It is never
+part of an answer or error. `protocol.secrecy` redacts it in messages that are shown or recorded.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.assistant.keys import KeyStore, check_key, give_keys
+from dragoman.assistant.keys import KeyStore, check_key, with_keys
 from dragoman.assistant.models.message import UserMessage
-from dragoman.assistant.models.model import ModelRequest, ReplyRetry, ReplyText
+from dragoman.assistant.models.model import ReplyRequest, ReplyRetry, ReplyText
 from dragoman.assistant.models.provider import provider_model
 from dragoman.assistant.models.providers import (
     PROVIDERS,
     ProviderOptions,
     RetryPolicy,
-    leads_elsewhere,
+    address_variable,
     login_name,
     parse_name,
 )
 from dragoman.assistant.options import GUIDE
 from dragoman.assistant.preferences import ChosenModel, PreferenceFile
 from dragoman.assistant.start.model_servers import check_address, list_models
-from dragoman.errors import DragomanError, MissingKey, ModelFailure
+from dragoman.errors import DragomanError, MissingKeyError, ModelError
 from dragoman.protocol import v1
 from dragoman.text import clean_text
 from dragoman.text.secret import SecretHider
@@ -34,21 +34,21 @@ from dragoman.text.secret import SecretHider
 TEST_PROMPT = "This is a test of the connection. Answer with one short sentence: which model are you?"
 
 TEST_S = 60.0
-"""A model that has to be loaded first may need most of it."""
+"""A model that is loaded first may need most of this time."""
 MAX_SHOWN_CHARS = 400
-"""Of the answer: it only has to show that there is one."""
+"""Shown characters of the answer, which only proves that there is one."""
 
 
-class NotConnected(DragomanError):
-    """A model could not be connected; the message is the reason, and nothing was kept."""
+class ModelConnectError(DragomanError):
+    """A model could not be connected. The message is the reason, and nothing was stored."""
 
 
 class Wish(msgspec.Struct, frozen=True, rename="camel"):
-    """A model that a person wants to connect; `guide` needs nothing more."""
+    """A model that the user wants to connect. `guide` needs no other field."""
 
     provider: str
     model: str = ""
-    """Without it, the model that we suggest, or the first that the server at the address lists."""
+    """If empty: the model that we suggest, or the first that the server lists."""
     api_key: str = ""
     base_url: str = ""
 
@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Connected(msgspec.Struct, frozen=True, rename="camel"):
-    """A model that answered, and was kept."""
+    """A model that answered and was stored."""
 
     model: str
     answer: str = ""
@@ -66,14 +66,14 @@ class Connected(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def connect_model(wish: Wish, home: Path) -> Connected:
-    """Ask a model one question, and keep it; raises NotConnected, with the reason."""
+    """Ask a model one question and store it. Raises ModelConnectError with the reason."""
     try:
         connected = await _try(wish, home)
-        await asyncio.to_thread(_keep, wish, connected, home)
-    except MissingKey as error:
-        raise NotConnected(error.problem) from None
+        await asyncio.to_thread(_save, wish, connected, home)
+    except MissingKeyError as error:
+        raise ModelConnectError(error.problem) from None
     except DragomanError as error:
-        raise NotConnected(str(error)) from None
+        raise ModelConnectError(str(error)) from None
     return connected
 
 
@@ -90,53 +90,59 @@ async def _try(wish: Wish, home: Path) -> Connected:
 
 
 async def _complete_name(wish: Wish, base_url: str | None, key: str) -> str:
-    """Return the whole name of the model; raises NotConnected, ServerUnusable and UnknownModel."""
+    """Return the full name of the model. Raises ModelConnectError, NoModelServerError or UnknownModelError."""
     from dragoman.assistant.start.offers import SUGGESTED
 
+    # Reject combinations that would send a key to the wrong server before anything is sent.
     provider = PROVIDERS.get(wish.provider)
     if provider is None:
-        raise NotConnected(f"there is no provider {wish.provider!r}; expected one of {', '.join(PROVIDERS)}")
+        raise ModelConnectError(f"the provider {wish.provider!r} is unknown; expected one of {', '.join(PROVIDERS)}")
     if base_url is not None and not provider.openai_like:
-        raise NotConnected(f"{provider.title} takes no other address; leave it out, or choose OpenAI-compatible")
-    if key and base_url is None and (variable := leads_elsewhere(provider)):
-        raise NotConnected(
-            f"{variable} leads {provider.title} to another address, where a kept key is not sent; unset it, or set "
-            f"{' or '.join(provider.variables)} beside it"
+        raise ModelConnectError(
+            f"{provider.title} does not support another address; leave it out, or choose the OpenAI-compatible server"
         )
+    if key and base_url is None and (variable := address_variable(provider)):
+        raise ModelConnectError(
+            f"{variable} sets another address for {provider.title}, and stored keys are not sent there; unset it, or "
+            f"set {' or '.join(provider.variables)} as well"
+        )
+    # A server lists its models. For a provider, we suggest one.
     model = wish.model.strip()
     if not model and base_url is not None:
         model = (await list_models(base_url, key or None))[0]
     name = f"{wish.provider}:{model or SUGGESTED.get(wish.provider, '')}"
     if name.endswith(":"):
-        raise NotConnected(f"name a model of {provider.title}")
+        raise ModelConnectError(f"no model given; name a model of {provider.title}")
     parse_name(name)
     return name
 
 
 async def _ask(name: str, options: ProviderOptions, home: Path) -> Connected:
-    """Return the model's answer; raises ModelFailure, and NotConnected if it takes too long."""
-    model = give_keys(provider_model(name, options), KeyStore(home))
-    began, said = time.monotonic(), ""
-    request = ModelRequest([UserMessage([v1.TextContent(text=TEST_PROMPT)])])
+    """Return the model's answer. Raises ModelError, or ModelConnectError after a timeout."""
+    model = with_keys(provider_model(name, options), KeyStore(home))
+    began, text = time.monotonic(), ""
+    request = ReplyRequest([UserMessage([v1.TextContent(text=TEST_PROMPT)])])
     try:
         async with asyncio.timeout(TEST_S), aclosing(model.start().reply(request)) as parts:
             async for part in parts:
                 if isinstance(part, ReplyText):
-                    said += part.text
+                    text += part.text
                 elif isinstance(part, ReplyRetry):
-                    raise ModelFailure(part.reason)
+                    raise ModelError(part.reason)
     except TimeoutError:
-        raise NotConnected(f"{name} gave no whole answer within {TEST_S:.0f} s; try again, or choose another") from None
+        raise ModelConnectError(
+            f"{name} did not answer completely within {TEST_S:.0f} s; try again, or choose another"
+        ) from None
     finally:
         await model.close()
-    answer = SecretHider([options.api_key] if options.api_key else []).clean(clean_text(said.strip()))
+    answer = SecretHider([options.api_key] if options.api_key else []).clean(clean_text(text.strip()))
     if not answer:
-        raise NotConnected(f"{name} answered without a word; choose another model")
+        raise ModelConnectError(f"{name} sent an empty answer; choose another model")
     return Connected(name, answer[:MAX_SHOWN_CHARS], round((time.monotonic() - began) * 1000), options.base_url)
 
 
-def _keep(wish: Wish, connected: Connected, home: Path) -> None:
-    """Keep the key as `dragoman login` does, then the choice; raises KeysUnusable and PreferencesUnusable."""
+def _save(wish: Wish, connected: Connected, home: Path) -> None:
+    """Store the key as `dragoman login` does, then the choice. Raises KeysFileError or PreferencesFileError."""
     if key := wish.api_key.strip():
-        KeyStore(home).keep(connected.base_url or login_name(wish.provider), key)
+        KeyStore(home).save(connected.base_url or login_name(wish.provider), key)
     PreferenceFile(home).choose_model(ChosenModel(connected.model, connected.base_url))

@@ -1,34 +1,33 @@
-"""Five prompts to try, made of the files in a directory: each works there, with `guide` as with a language model."""
+"""Five prompts to try, based on the files in a directory. They work with `guide` and with language models."""
 
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dragoman.assistant.models.guide.routines import TASKS
+from dragoman.assistant.models.guide.routines import TEST_COMMANDS, TEST_TARGET
 
 COUNT = 5
 
 MAX_ENTRIES = 2_000
-"""Entries of the directory that are looked at; a project's own directory has some dozens."""
+"""Entries of the directory that are read. A project's directory has some dozens."""
 MAX_READ_BYTES = 64 * 1024
-"""Of a Makefile, for its targets."""
+"""Bytes of a Makefile that are searched for its targets."""
 
-_SOURCES = {".py": "python", ".js": "javascript", ".ts": "typescript", ".rs": "rust", ".go": "go", ".java": "java"}
-_TEXTS = (".md", ".txt", ".rst", ".toml", ".yaml", ".yml", ".json", *_SOURCES)
+_TEXTS = (".md", ".txt", ".rst", ".toml", ".yaml", ".yml", ".json", ".py", ".js", ".ts", ".rs", ".go", ".java")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
 """A name that needs no quotes in a sentence."""
 
 
 def example_prompts(directory: Path, *, for_guide: bool) -> list[str]:
-    """Return prompts for a directory; reads it, so not for the event loop."""
+    """Return prompts for a directory. Reads it, so call it in a thread."""
     files = DirectoryFacts(directory)
     found = _for_guide(files) if for_guide else _for_language_model(files)
     return [prompt for prompt, _ in zip(found, range(COUNT), strict=False)]
 
 
 class DirectoryFacts:
-    """The few facts about a directory that prompts are made of; a directory that cannot be read is an empty one."""
+    """The facts about a directory that the prompts use. An unreadable directory counts as empty."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -47,28 +46,19 @@ class DirectoryFacts:
 
     @property
     def has_tests(self) -> bool:
-        """Whether there is a usual way to test."""
+        """Whether a common test command fits."""
         names = {*self.files, *(f"{name}/" for name in self.folders)}
-        return any(
-            file in names and (file != "Makefile" or self._has_target(command.removeprefix("make ")))
-            for file, command in TASKS["test"]
-        )
+        return any(file in names and (file != "Makefile" or self._has_test_target()) for file, _ in TEST_COMMANDS)
 
     @property
     def is_repository(self) -> bool:
-        """Whether it is the top of a git repository."""
+        """Whether this is the top of a git repository."""
         return (self._directory / ".git").exists()
 
     @property
     def source_folder(self) -> str | None:
-        """The folder with the sources, by its name."""
+        """The name of the folder with the sources."""
         return next((name for name in ("src", "lib", "app", "source") if name in self.folders), None)
-
-    @property
-    def language(self) -> str | None:
-        """The language of the sources in the directory itself."""
-        endings = {Path(name).suffix for name in self.files}
-        return next((language for ending, language in _SOURCES.items() if ending in endings), None)
 
     @property
     def text_file(self) -> str | None:
@@ -80,16 +70,17 @@ class DirectoryFacts:
         """A folder that can be listed."""
         return self.source_folder or next((name for name in self.folders if _is_plain(name)), None)
 
-    def _has_target(self, target: str) -> bool:
+    def _has_test_target(self) -> bool:
         try:
             with (self._directory / "Makefile").open("rb") as file:
                 text = file.read(MAX_READ_BYTES)
         except OSError:
             return False
-        return re.search(rf"^{target}\s*:(?!=)".encode(), text, re.MULTILINE) is not None
+        return TEST_TARGET.search(text.decode(errors="replace")) is not None
 
 
 def _for_guide(facts: DirectoryFacts) -> Iterator[str]:
+    # Only prompts that the guide's rules understand, and that succeed in this directory.
     yield "What is this project?" if facts.is_project else "List the files here"
     if facts.has_tests:
         yield "Run the tests"
@@ -97,21 +88,19 @@ def _for_guide(facts: DirectoryFacts) -> Iterator[str]:
         yield "What changed?"
     if facts.source_folder is not None:
         yield f"Find TODO in {facts.source_folder}"
-    elif facts.language is not None:
-        yield f"Show me all {facts.language} files"
     if facts.text_file is not None:
-        yield f"How many lines are in {facts.text_file}?"
+        yield f"Read {facts.text_file}"
     if "hello.txt" not in facts.files:
         yield 'Create hello.txt with "Hello from dragoman"'
     if facts.folder is not None:
         yield f"List {facts.folder}"
-    yield "Plan: look around; change something; test it"
     yield "Find TODO"
     yield "Help"
     yield "Who are you?"
 
 
 def _for_language_model(facts: DirectoryFacts) -> Iterator[str]:
+    # The prompts about this directory come first. The caller uses the first five, so the general ones fill the rest.
     if facts.is_project:
         yield "What is this project? Answer in five sentences."
     elif facts.files or facts.folders:
@@ -119,9 +108,9 @@ def _for_language_model(facts: DirectoryFacts) -> Iterator[str]:
     if facts.has_tests:
         yield "Run the tests and explain what fails, if anything does."
     if facts.is_repository:
-        yield "Sum up the last ten commits."
+        yield "Summarize the last ten commits."
     if facts.source_folder is not None:
-        yield f"Explain how the code in {facts.source_folder} is organised."
+        yield f"Explain how the code in {facts.source_folder} is organized."
     if facts.files or facts.folders:
         yield "Find the TODOs here and say which to do first."
     if facts.files and facts.readme is None:
@@ -136,7 +125,7 @@ def _for_language_model(facts: DirectoryFacts) -> Iterator[str]:
 
 
 def _list(directory: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the folders and of the files, both sorted."""
+    """Return the sorted names of the folders and of the files."""
     folders: list[str] = []
     files: list[str] = []
     try:

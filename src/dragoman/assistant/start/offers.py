@@ -1,6 +1,6 @@
-"""What is there to talk with: providers and their keys, model servers and agents on this machine.
+"""The available models and agents: providers and their keys, model servers, and agents on this machine.
 
-Looking uses nothing: no key is sent anywhere, and no agent is started.
+The search sends no key and starts no agent.
 """
 
 import asyncio
@@ -8,21 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.assistant.keys import KeyStore, KeysUnusable
+from dragoman.assistant.keys import KeysFileError, KeyStore
 from dragoman.assistant.models.providers import (
     PROVIDERS,
     ModelName,
     Provider,
+    address_variable,
     check_installed,
-    leads_elsewhere,
     login_name,
     variable_with_key,
 )
 from dragoman.assistant.preferences import PreferenceFile, Preferences
 from dragoman.assistant.start.model_servers import ModelServer, find_local_servers
-from dragoman.client.agent_environments import find_agents
-from dragoman.client.installed_agents import InstalledAgent
-from dragoman.errors import ModelFailure
+from dragoman.catalog.installed import find_agents
+from dragoman.catalog.on_path import InstalledAgent
+from dragoman.errors import ModelError
 
 SUGGESTED = {
     "anthropic": "claude-sonnet-5-5",
@@ -33,30 +33,30 @@ SUGGESTED = {
     "groq": "openai/gpt-oss-120b",
     "xai": "grok-4-latest",
 }
-"""A model of each provider to begin with: a good one of middle price. A person may name any other."""
+"""A first model for each provider, good and of medium price. The user may name any other."""
 
 
 class ProviderOffer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A provider that takes a key."""
+    """A provider that needs a key."""
 
     id: str
     title: str
     model: str = ""
-    """A model to begin with, where we know one."""
+    """A suggested model, if we know one."""
     variable: str = ""
-    """The environment variable that has a key, if one has."""
+    """The environment variable that contains a key, if any."""
     kept: bool = False
-    """Whether `dragoman login` keeps a key."""
+    """Whether `dragoman login` has stored a key."""
     problem: str = ""
-    """The reason why it cannot be used here, and what to do."""
+    """Why it cannot be used here, and what to do."""
     install: str = ""
-    """The command that installs its library, if that is missing."""
+    """The command that installs its library, if it is missing."""
     restarts: bool = False
-    """Whether that command starts dragoman anew; else the library is used as soon as it is there."""
+    """Whether that command restarts dragoman. Otherwise the library is used once it is installed."""
 
 
 class Offers(msgspec.Struct, frozen=True):
-    """All that a person can choose from, and the choices so far."""
+    """All choices, and the current one."""
 
     providers: list[ProviderOffer]
     servers: list[ModelServer]
@@ -65,7 +65,7 @@ class Offers(msgspec.Struct, frozen=True):
 
 
 async def find_offers(home: Path) -> Offers:
-    """Look for everything, within a second or so; raises PreferencesUnusable."""
+    """Find everything, within about a second. Raises PreferencesFileError."""
     return Offers(
         servers=await find_local_servers(),
         providers=await asyncio.to_thread(list_providers, home),
@@ -75,7 +75,7 @@ async def find_offers(home: Path) -> Offers:
 
 
 def list_providers(home: Path) -> list[ProviderOffer]:
-    """Return the providers: those whose key is there first."""
+    """Return the providers. Those with a key come first."""
     keys = KeyStore(home)
     offers = [_offer(kind, keys) for kind, each in PROVIDERS.items() if each.needs_key and login_name(kind) == kind]
     return sorted(offers, key=lambda offer: not (offer.variable or offer.kept))
@@ -86,11 +86,11 @@ def _offer(kind: str, keys: KeyStore) -> ProviderOffer:
     name = ModelName(kind, model or "…", provider)
     offer = ProviderOffer(kind, provider.title, model, _variable(provider))
     try:
-        kept = keys.find(kind) is not None and leads_elsewhere(provider) is None
+        kept = keys.find(kind) is not None and address_variable(provider) is None
         check_installed(name)
-    except KeysUnusable as error:
+    except KeysFileError as error:
         return msgspec.structs.replace(offer, problem=str(error))
-    except ModelFailure as error:
+    except ModelError as error:
         from dragoman.installation import find_installation
 
         _, command, restarts = find_installation().instruction(provider.extra)

@@ -1,7 +1,7 @@
-"""The arguments of a tool: a struct that gives the JSON schema for the model, and decodes the model's arguments.
+"""The arguments of a tool: a struct that provides the model's JSON schema and decodes its arguments.
 
-Words for the model are the point of both: it mends a call from them alone. So schemas hold no `$ref`, which some
-providers refuse, and no `null`, which models then send for no reason (it is taken all the same).
+Both must be clear to the model, which corrects a call only from their text. So schemas contain no `$ref`, which some
+providers reject, and no `null`, which models then send without need. A `null` is still accepted.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from dragoman.agent.prepared_call import ToolFailure
+from dragoman.agent.turns.prepared_call import ToolError
 
 T = TypeVar("T", bound="Arguments")
 Schema = dict[str, Any]
@@ -31,28 +31,29 @@ _WORDS = {
 
 
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of every tool's arguments."""
+    """The base class of every tool's arguments."""
 
 
 def make_schema(arguments: type[Arguments]) -> Schema:
-    """Return the JSON schema of the arguments, whole in itself."""
+    """Return the JSON schema of the arguments, without references."""
     (schema,), components = msgspec.json.schema_components([arguments])
     return cast("Schema", _simplify(schema, components))
 
 
-def decode(arguments: type[T], given: dict[str, Any], tool: str) -> T:
-    """Return the arguments typed; raises ToolFailure in words."""
+def decode(arguments: type[T], raw: dict[str, Any], tool: str) -> T:
+    """Return the typed arguments. Raises ToolError with a message for the model."""
     try:
-        msgspec.json.encode(given)
-        return msgspec.convert(given, arguments)
+        msgspec.json.encode(raw)
+        return msgspec.convert(raw, arguments)
     except UnicodeEncodeError:
-        raise ToolFailure(f"the arguments of {tool} are not valid Unicode; leave out lone surrogates") from None
+        raise ToolError(f"the arguments of {tool} are not valid Unicode; leave out lone surrogates") from None
     except msgspec.ValidationError as error:
         problem = f"the arguments of {tool} do not fit: {_explain(str(error))}"
-        raise ToolFailure(f"{problem}; it takes {_signature(make_schema(arguments))}") from None
+        raise ToolError(f"{problem}; expected {_signature(make_schema(arguments))}") from None
 
 
 def _simplify(schema: Any, components: dict[str, Any]) -> Any:
+    # Inline each `$ref`, drop the null of optional arguments, and add the type that msgspec leaves out of an enum.
     if isinstance(schema, list):
         return [_simplify(each, components) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -72,9 +73,9 @@ def _simplify(schema: Any, components: dict[str, Any]) -> Any:
 def _explain(message: str) -> str:
     match = _AT.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
-    words = _QUOTED.sub(lambda quoted: _WORDS.get(quoted[1], quoted[1]), problem)
-    words = words[:1].lower() + words[1:]
-    return f"{path}: {words}" if path else words
+    text = _QUOTED.sub(lambda quoted: _WORDS.get(quoted[1], quoted[1]), problem)
+    text = text[:1].lower() + text[1:]
+    return f"{path}: {text}" if path else text
 
 
 def _signature(schema: Schema) -> str:

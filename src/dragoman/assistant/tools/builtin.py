@@ -14,7 +14,10 @@ from dragoman.assistant.tools.write_file import WriteFile
 def builtin_tools(
     workspace: Workspace, show_plan: ShowPlan, *, ask_outside_reads: bool = False, command_timeout_s: float = TIMEOUT_S
 ) -> list[Tool]:
-    """Make the built-in tools of a session; without `ask_outside_reads`, reading outside its directories is refused."""
+    """Return a session's built-in tools.
+
+    Without `ask_outside_reads`, reading outside of the session's directories is refused.
+    """
     return [
         ReadFile(workspace, ask_outside_reads=ask_outside_reads),
         WriteFile(workspace),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from dragoman.agent.prepared_call import PreparedCall, ToolFailure
+from dragoman.agent.turns.prepared_call import PreparedCall, ToolError
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
@@ -15,7 +15,7 @@ from dragoman.assistant.tools.read_file import Path
 from dragoman.protocol import v1
 
 MAX_PLACES = 10
-"""Matches that an error lists; more would not help to tell them apart."""
+"""The most matches that an error lists. More would not help the model."""
 
 Old = Annotated[str, Meta(min_length=1, description="The text to replace, exactly as it is in the file.")]
 New = Annotated[str, Meta(description="The text to put in its place; empty to remove it.")]
@@ -32,11 +32,11 @@ class EditFileArguments(Arguments, frozen=True):
     """The arguments of `edit_file`."""
 
     path: Path
-    edits: Annotated[list[Edit], Meta(min_length=1, description="The replacements, made one after the other.")]
+    edits: Annotated[list[Edit], Meta(min_length=1, description="The replacements, in order.")]
 
 
 class EditFile:
-    """Replaces parts of a file, each of which must be there exactly once."""
+    """Replaces parts of a file. Each part must occur exactly once."""
 
     title = "Edit a file"
     kind: v1.ToolKind = "edit"
@@ -44,39 +44,39 @@ class EditFile:
     def __init__(self, workspace: Workspace) -> None:
         self.definition = ToolDefinition(
             "edit_file",
-            "Replace parts of a text file. Each `old` must occur exactly once in the text as the edits before it "
-            "left it: take enough lines around it. All edits are made, or none.",
+            "Replace parts of a text file. Each `old` must occur exactly once in the text after the edits before "
+            "it, so include enough lines around it. If one edit fails, none is made.",
             make_schema(EditFileArguments),
         )
         self._workspace = workspace
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Make the edits on a copy; raises ToolFailure when one does not match exactly once."""
+        """Apply the edits to a copy. Raises ToolError if one does not match exactly once."""
         asked = decode(EditFileArguments, arguments, self.definition.name)
         target = await find_to_write(self._workspace, asked.path)
         old = await self._workspace.read_text(target)
         new, lines = apply(old, asked.edits)
         count = len(asked.edits)
-        words = f"edited {asked.path}: {count} edit{'' if count == 1 else 's'}, at line {_listed(lines)}"
-        return rewriting(self._workspace, "Edit", target, old, new, words=words, lines=lines)
+        summary = f"edited {asked.path}: {count} edit{'' if count == 1 else 's'}, at line {_listed(lines)}"
+        return rewriting(self._workspace, "Edit", target, old, new, summary=summary, lines=lines)
 
 
 def apply(text: str, edits: Sequence[Edit]) -> tuple[str, list[int]]:
-    """Return the text edited, and the line at which each edit was made; raises ToolFailure."""
+    """Return the edited text and the line of each edit. Raises ToolError."""
     lines: list[int] = []
     for number, edit in enumerate(edits, 1):
         name = f"edit {number} of {len(edits)}"
-        old, new = (_with_ends_of(text, each) for each in (edit.old, edit.new))
+        old, new = (_with_line_ends_of(text, each) for each in (edit.old, edit.new))
         if old == new:
-            raise ToolFailure(f"{name}: old and new are the same; leave it out. Nothing was changed")
+            raise ToolError(f"{name}: old and new are the same; leave it out. Nothing was changed")
         at = _find_once(text, old, name)
         text = text[:at] + new + text[at + len(old) :]
         lines.append(_line(text, at))
     return text, lines
 
 
-def _with_ends_of(text: str, part: str) -> str:
-    """Give a part the line ends of its text: models write `\\n` also for files whose every line ends in `\\r\\n`."""
+def _with_line_ends_of(text: str, part: str) -> str:
+    """Return a part with the line ends of the text. Models write `\\n` even for files with `\\r\\n`."""
     newlines = text.count("\n")
     if not newlines or text.count("\r\n") != newlines or "\r" in part:
         return part
@@ -90,10 +90,10 @@ def _find_once(text: str, old: str, name: str) -> int:
     if places:
         more = "" if len(places) <= MAX_PLACES else ", …"
         where = _listed([_line(text, at) for at in places[:MAX_PLACES]]) + more
-        problem = f"old matches {len(places)} times, at line {where}; add lines around it until it matches once"
+        problem = f"old matches {len(places)} times, on lines {where}; add lines around it until it matches once"
     else:
-        problem = f"old matches nowhere{_near(text, old)}; read the file again and copy the text exactly"
-    raise ToolFailure(f"{name}: {problem}. Nothing was changed")
+        problem = f"old is not in the file{_near(text, old)}; read the file again and copy the text exactly"
+    raise ToolError(f"{name}: {problem}. Nothing was changed")
 
 
 def _find_all(text: str, old: str) -> list[int]:
@@ -106,15 +106,15 @@ def _find_all(text: str, old: str) -> list[int]:
 
 
 def _near(text: str, old: str) -> str:
-    """Say where only the white space differs, which is the commonest reason for no match."""
-    wanted = old.split()
-    if not wanted:
+    """Return a hint if the text differs only in white space, the most common reason for no match."""
+    old_words = old.split()
+    if not old_words:
         return ""
     words = [(word, number) for number, line in enumerate(text.split("\n"), 1) for word in line.split()]
-    first = wanted[0]
+    first = old_words[0]
     for start, (word, number) in enumerate(words):
-        if word == first and [each for each, _ in words[start : start + len(wanted)]] == wanted:
-            return f" (at line {number} it is there with other white space)"
+        if word == first and [each for each, _ in words[start : start + len(old_words)]] == old_words:
+            return f" (line {number} differs only in white space)"
     return ""
 
 

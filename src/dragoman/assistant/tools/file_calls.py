@@ -1,12 +1,12 @@
 """Calls that read or rewrite a file.
 
-Reading is free inside the session's directories, and a matter of approval outside of them. Rewriting is shown as a
-diff, approved by its path, and done only if nothing has changed meanwhile.
+Reading inside the session's directories needs no approval, but outside it does. A rewrite is shown as a diff, approved
+by path, and done only if the file has not changed since.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from dragoman.agent.prepared_call import Action, PreparedCall, ShowProgress, ToolFailure, ToolOutcome
+from dragoman.agent.turns.prepared_call import Action, PreparedCall, ShowProgress, ToolError, ToolOutcome
 from dragoman.agent.workspace.workspace import MAX_FILE_BYTES, ResolvedPath, Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, make_schema
@@ -14,7 +14,7 @@ from dragoman.protocol import v1
 
 
 class ReadingTool:
-    """A tool that reads files: inside the session's directories without asking, outside of them if that is allowed."""
+    """A tool that reads files, freely inside the session's directories, and outside if that is allowed."""
 
     title: str
     kind: v1.ToolKind = "read"
@@ -36,9 +36,9 @@ class ReadingTool:
         line: int | None = None,
         by: str = "",
     ) -> PreparedCall:
-        """Make the call; raises ToolFailure for a target outside when asking is not allowed.
+        """Prepare the call. Raises ToolError for a target outside if asking is not allowed.
 
-        `by` is part of the approved action: listing a directory differs from a search through all that is below it.
+        `by` is part of the approved action, because listing a directory differs from searching everything below it.
         """
 
         async def run(_: ShowProgress) -> ToolOutcome:
@@ -48,30 +48,31 @@ class ReadingTool:
             await self._workspace.check(target)
 
         locations = [v1.ToolCallLocation(path=target.path, line=line)]
-        if target.inside:  # nothing was approved that could have changed, and the boundary holds by itself
+        if target.inside:  # nothing was approved that could have changed, and the boundary itself holds
             return PreparedCall(title, self.kind, run=run, reads_only=True, locations=locations)
         if not self._ask_outside_reads:
-            raise ToolFailure(
+            raise ToolError(
                 f"{target.given} is outside the session's directories, and reading there is not allowed here; "
-                "use a path inside, or ask the person to add that directory to the session"
+                "use a path inside, or ask the user to add that directory to the session"
             )
         action = Action("read", target.path, by)
         return PreparedCall(title, self.kind, run=run, check=check, inside=False, action=action, locations=locations)
 
 
 WHOLE_DIFF_CHARS = 256 * 1024
-"""Up to here a diff has both texts whole; beyond, the lines that differ: it is sent twice, and logged."""
+"""Up to this size a diff has both texts completely. Beyond it has only the changed lines, because it is sent and
+logged."""
 
 CONTEXT_LINES = 3
 
 
 async def find_to_write(workspace: Workspace, path: str) -> ResolvedPath:
-    """Follow a path that is to be written; raises ToolFailure, also when it leads outside."""
+    """Resolve a path to write. Raises ToolError, for example if it is outside."""
     target = await workspace.find(path)
     if not target.inside:
-        raise ToolFailure(
+        raise ToolError(
             f"{path} is outside the session's directories ({', '.join(workspace.roots)}) and cannot be written; "
-            "use a path inside, or ask the person to add that directory to the session"
+            "use a path inside, or ask the user to add that directory to the session"
         )
     return target
 
@@ -83,13 +84,13 @@ def rewriting(
     old: str | None,
     new: str,
     *,
-    words: str,
+    summary: str,
     lines: Sequence[int] = (),
 ) -> PreparedCall:
-    """Make the call; raises ToolFailure when the new text is too large."""
+    """Prepare the call. Raises ToolError if the new text is too large."""
     size = len(new.encode())
     if size > MAX_FILE_BYTES:
-        raise ToolFailure(f"the text has {size:,} bytes; the limit is {MAX_FILE_BYTES:,}: write it in parts")
+        raise ToolError(f"the text has {size:,} bytes; the limit is {MAX_FILE_BYTES:,}: write it in parts")
     diff = make_diff(target.path, old, new)
 
     async def check() -> None:
@@ -97,7 +98,7 @@ def rewriting(
 
     async def run(_: ShowProgress) -> ToolOutcome:
         await workspace.write_text(target, new, expected=old)
-        return ToolOutcome(words, [diff])
+        return ToolOutcome(summary, [diff])
 
     return PreparedCall(
         f"{verb} {workspace.show(target.path)}",
@@ -112,7 +113,7 @@ def rewriting(
 
 
 def make_diff(path: str, old: str | None, new: str) -> v1.Diff:
-    """Return a diff that a client can show: of the whole file, or of the part that differs when that is large."""
+    """Return a diff for the client: of the whole file, or of the changed part of a large one."""
     if old is None or len(old) + len(new) <= WHOLE_DIFF_CHARS:
         return v1.Diff(path=path, old_text=old, new_text=new)
     before, after = split_lines(old), split_lines(new)
@@ -128,7 +129,7 @@ def make_diff(path: str, old: str | None, new: str) -> v1.Diff:
 
 
 def split_lines(text: str) -> list[str]:
-    """Split text into lines with their ends, at newlines alone: `str.splitlines` knows more kinds than editors do."""
+    """Split a text only at newlines, and keep them. `str.splitlines` splits at more characters than editors do."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([last] if last else [])

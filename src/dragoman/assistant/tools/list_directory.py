@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from dragoman.agent.prepared_call import PreparedCall, ToolOutcome, code
+from dragoman.agent.turns.prepared_call import PreparedCall, ToolOutcome, code
 from dragoman.assistant.tools.arguments import Arguments, decode
 from dragoman.assistant.tools.file_calls import ReadingTool
 from dragoman.files import DirectoryEntry
 from dragoman.text import is_visible, visible
 
 MAX_ENTRIES = 1000
-"""Some 8,000 tokens of names; a directory with more is one of data, where a search says more than a list."""
+"""About 8,000 tokens of names. A larger directory contains data, and a search tells more about it than a list."""
 
 _MARKS = {"directory": "/", "link": "@", "FIFO": "|", "socket": "=", "device": "#"}
 
@@ -23,28 +23,28 @@ class ListDirectoryArguments(Arguments, frozen=True):
 
 
 class ListDirectory(ReadingTool):
-    """Lists the names in a directory, with sizes of files."""
+    """Lists the names in a directory, with the sizes of files."""
 
     title: str = "List a directory"
     name: str = "list_directory"
     description: str = (
-        "List what is in a directory, one name a line: directories end in /, links in @, files have their size."
+        "List a directory, one name per line. Directories end in /, links in @, and files have their size."
     )
     arguments: type[Arguments] = ListDirectoryArguments
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Say which directory; raises ToolFailure."""
+        """Prepare the list. Raises ToolError."""
         asked = decode(ListDirectoryArguments, arguments, self.name)
         target = await self._workspace.find(asked.path)
 
         async def read() -> ToolOutcome:
-            return _give(await self._workspace.list_directory(target))
+            return _outcome(await self._workspace.list_directory(target))
 
         title = f"List {self._workspace.show(target.path)}"
         return self._reading(title, target, read, by=self.name)
 
 
-def _give(entries: list[DirectoryEntry]) -> ToolOutcome:
+def _outcome(entries: list[DirectoryEntry]) -> ToolOutcome:
     if not entries:
         return ToolOutcome("[the directory is empty]")
     text = "\n".join(map(_line, entries[:MAX_ENTRIES]))

@@ -1,16 +1,16 @@
-"""A command in the part of the shell's grammar that every shell reads in the same way.
+"""Parses the part of the shell's grammar that every shell reads in the same way.
 
-An approval for good needs to know the programs of a command. Shells are too rich for that, so only a part of it
-is read here, by a list of understood forms and not of dangerous ones:
+A permanent approval must know the programs of a command. Shells are too complex for that. So only a list of understood
+forms is accepted, instead of rejecting a list of dangerous ones:
 
     text      = command { ( "&&" | "||" | ";" | "|" | newline ) command }
     command   = { NAME=value } word { word | redirect }
     redirect  = [digit] ( "<" | ">" | ">>" ) word  |  [digit] ">&" digit
     word      = one or more of: plain characters, '…', "…" without $ ` and \\
 
-Everything else raises UnclearCommand: expansions ($X, $(…), `…`, *.sh, {a,b}, ~), escapes, comments, here-documents,
-groups, functions, control structures, background jobs, and every character that is not on the list. /bin/sh may be
-dash, bash, ash, ksh or zsh; forms that they read differently are left out as well.
+Everything else raises UnclearCommandError: expansions ($X, $(…), `…`, *.sh, {a,b}, ~), escapes, comments,
+here-documents, groups, functions, control structures, background jobs, and every character that is not listed. /bin/sh
+may be dash, bash, ash, ksh or zsh. Forms that they read differently are excluded as well.
 """
 
 import re
@@ -34,32 +34,32 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = re.compile(r"(?:^|[=:])~|^=")
-"""`~` where a shell, or a program, puts a home directory; `=ls`, which is a path to zsh."""
+"""`~`, which a shell or program expands to a home directory, and `=ls`, which zsh expands to a path."""
 
 
-class UnclearCommand(DragomanError):
+class UnclearCommandError(DragomanError):
     """It is not certain which programs a command would run."""
 
 
 class PlainCommand(msgspec.Struct, frozen=True):
-    """One command of a text, its quotes taken away."""
+    """One simple command, parsed from a shell command line, without its quotes."""
 
     words: tuple[str, ...]
     """The program and its arguments."""
     assignments: tuple[str, ...] = ()
-    """`NAME=value` in front of the program."""
+    """`NAME=value` before the program."""
     inputs: tuple[str, ...] = ()
-    """The files behind `<`."""
+    """The files after `<`."""
     outputs: tuple[str, ...] = ()
-    """The files behind `>` and `>>`."""
+    """The files after `>` and `>>`."""
     joined_by: str = ""
-    """The operator before it: one of && || ; | or a newline, nothing for the first."""
+    """The operator before it: `&&`, `||`, `;`, a pipe or a newline. Empty for the first command."""
     followed_by: str = ""
-    """The operator behind it."""
+    """The operator after it."""
 
 
 def parse(text: str) -> list[PlainCommand]:
-    """Take a text apart into its commands; raises UnclearCommand."""
+    """Parse a text into its commands. Raises UnclearCommandError."""
     commands: list[PlainCommand] = []
     tokens: list[tuple[str, str]] = []
     joined_by = ""
@@ -70,7 +70,7 @@ def parse(text: str) -> list[PlainCommand]:
             commands.append(_command(tokens, joined_by, token))
             tokens, joined_by = [], token
         elif token not in ("\n", "") or (not token and joined_by not in ("", ";", "\n")):
-            raise UnclearCommand("a command is missing")
+            raise UnclearCommandError("a command is missing")
     return commands
 
 
@@ -79,7 +79,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise UnclearCommand(f"{text[at]!r} may mean more than it says")
+            raise UnclearCommandError(f"{text[at]!r} may have a special meaning for the shell")
         at = match.end()
         kind = match.lastgroup or ""
         if kind == "word":
@@ -103,10 +103,10 @@ def _command(tokens: list[tuple[str, str]], joined_by: str, followed_by: str) ->
         elif kind != "copy":
             redirect = kind
     if redirect:
-        raise UnclearCommand("a redirection has no file")
+        raise UnclearCommandError("a redirection has no file")
     count = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
     if count == len(words):
-        raise UnclearCommand("there is no program")
+        raise UnclearCommandError("it names no program")
     return PlainCommand(
         words=tuple(words[count:]),
         assignments=tuple(words[:count]),
@@ -120,5 +120,5 @@ def _command(tokens: list[tuple[str, str]], joined_by: str, followed_by: str) ->
 def _unquote(raw: str) -> str:
     word = _QUOTED.sub(lambda match: match[1] or match[2] or "", raw)
     if _EXPANDED.search(word):
-        raise UnclearCommand(f"{word!r} may be another path")
+        raise UnclearCommandError(f"{word!r} may expand to another path")
     return word

@@ -1,15 +1,15 @@
-"""The code that a command runs beside its program: the script of an interpreter, a text for a shell, a module.
+"""Finds the code that a command runs besides its program: the script of an interpreter, a shell text or a module.
 
-Any word may be the name of a program (`timeout 5 sh run.sh`, `git -c core.pager=less`), so all of them are looked at.
-Three kinds of programs need to be known, because they run code that no word names:
+Any word may be the name of a program (`timeout 5 sh run.sh`, `git -c core.pager=less`), so all words are checked. Three
+kinds of programs are listed, because they run code that no word names, or no code at all:
 
-- shells and languages run a script, and only in the form `sh [-e] FILE` is it clear which one;
-- some take code (`awk`, `sed`), or find by themselves what they run (`xargs`, `find -exec`): nothing is clear there;
-- inert programs run nothing, whatever their arguments are. Only they may read from a pipe, for what a program does with
-  its input is not known otherwise.
+- Shells and languages run a script. Only the form `sh [-e] FILE` says which one.
+- Some programs accept code (`awk`, `sed`), or find the programs they run (`xargs`, `find -exec`). They are never clear.
+- Inert programs run nothing else, with any arguments. Only they may read from a pipe, because other programs may run
+  their input.
 
-A program that is not on any list takes plain words: no word of it may hold a character that means something to a shell
-or to a language, because it may be a text that the program runs.
+A program that is not listed may have only plain words. They contain no character with a meaning for a shell or a
+language, because a word may be code that the program runs.
 """
 
 import re
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.assistant.tools.plain_command import PlainCommand, UnclearCommand
+from dragoman.assistant.tools.plain_command import PlainCommand, UnclearCommandError
 
 
 def _names(text: str) -> frozenset[str]:
@@ -28,21 +28,21 @@ HARMLESS_VARIABLES = _names(
     "CI COLUMNS DEBUG FORCE_COLOR GOARCH GOOS LANG LANGUAGE LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE "
     "PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ V VERBOSE LC_ALL LC_CTYPE"
 )
-"""Variables that may be set for a command: they choose no program, no library and no directory."""
+"""Variables that a command may set. They select no program, library or directory."""
 
 INERT = _names(
     "basename cat cmp comm cut date df diff dirname du echo egrep false fgrep fold grep head id jq ls md5sum nl "
     "printenv pwd rev seq sha1sum sha256sum sleep stat tac tail tr true type uname wc which whoami"
 )
-"""Programs that run nothing and write no file, with any arguments."""
+"""Programs that run nothing else and write no file, with any arguments."""
 
 _FILTERS = INERT | {"base64", "column", "sort", "tee", "uniq"}
-"""Programs that may stand behind a pipe, whose output is only data to them."""
+"""Programs that may follow a pipe, because they treat its output only as data."""
 
 _READ_ONLY = INERT | {"cd", "printf", "test"}
-"""Write no file."""
+"""Programs that write no file."""
 
-_OF_THE_SHELL = _names(
+_SHELL_WORDS = _names(
     ". : alias autoload bg bind break builtin caller case chdir command compgen complete compopt continue coproc "
     "declare dirs disown do done elif else emulate enable esac eval exec exit export fc fg fi for foreach function "
     "functions getopts hash help history if in integer jobs kill let limit local logout mapfile nocorrect noglob popd "
@@ -50,10 +50,10 @@ _OF_THE_SHELL = _names(
     "suspend then time times trap typeset ulimit umask unalias unfunction unhash unlimit unset unsetopt until "
     "vared wait whence where while zcompile zmodload"
 )
-"""Words that the shell itself takes; some run texts, others change how the rest is read."""
+"""Words that the shell itself interprets. Some run text, others change how the rest is read."""
 
 _POSIX_SHELL = re.compile(r"(?:ba|da|z|m?k|a)?sh")
-"""Those whose texts are read in the way of `plain_command`."""
+"""Shells that read a text in the way of `plain_command`."""
 _SHELL = re.compile(r"(?:r?ba|da|z|m?k|pdk|lk|a|fi|c|tc|pw)?sh(?:[-0-9].*)?|sh\.distrib|xonsh|nu|elvish|powershell")
 _PYTHON = re.compile(r"(?:python|pypy)(?:[0-9].*)?")
 _LANGUAGE = re.compile(
@@ -71,13 +71,13 @@ _RUNS_BY_ARGUMENT = (
     (re.compile(r"git"), re.compile(r"-c.*|--config-env.*|--exec-path.*")),
     (re.compile(r"npm|pnpm|yarn"), re.compile(r"exec|explore|dlx|workspaces?")),
 )
-"""Programs, and the arguments with which they run other programs, or run in another directory."""
+"""Programs with the arguments that make them run other programs, or run in another directory."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
 _PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9_./,:=@%+~ -]|[^\W\x00-\x7f])*")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-"""In an address it may be any character."""
+"""In an address, it may encode any character."""
 _PARTS = re.compile(r"[=:,@+%]")
 _SHELL_OPTION = re.compile(r"-[euxvnl]+")
 _SHELL_TEXT = re.compile(r"-[euxvnl]*c")
@@ -86,7 +86,7 @@ _PYTHON_MODULE = re.compile(r"-[BEIOPSsuvqb]*m(.*)")
 _PYTHON_TOOLS = _names(
     "black build compileall flake8 isort json.tool mypy nox pip pylint pyright basedpyright pytest ruff tox unittest"
 )
-"""Modules that run by `python -m`, and take no code and no other module as an argument."""
+"""Modules for `python -m` that accept neither code nor another module as an argument."""
 _VERSION = frozenset(("--version", "-version", "-V", "-v", "--help", "-h"))
 
 
@@ -94,13 +94,13 @@ class Program(msgspec.Struct, frozen=True):
     """The program of a command and the code that it would run, as far as its words tell."""
 
     words: tuple[str, ...]
-    """All words, and the pieces between the blanks of quoted ones."""
+    """All words, and the parts of quoted words between blanks."""
     texts: tuple[str, ...] = ()
-    """Texts for a shell."""
+    """Texts that a shell runs."""
     scripts: tuple[str, ...] = ()
     """Words that are clear only if they are regular files."""
     modules: tuple[str, ...] = ()
-    """Modules of Python that are clear only if they lie outside."""
+    """Python modules that are clear only if they are outside of the project."""
     inert: bool = False
     """Whether it runs nothing but itself."""
     writes: bool = True
@@ -108,16 +108,18 @@ class Program(msgspec.Struct, frozen=True):
 
 
 def find_program(command: PlainCommand) -> Program:
-    """Return the program that a command would run; raises UnclearCommand."""
+    """Return the program that a command would run. Raises UnclearCommandError."""
     for assignment in command.assignments:
         _check_variable(assignment)
+    # The first word decides. A known inert program is safe with any arguments. A shell keyword is never clear. Each
+    # word of any other program may name a second program or a script.
     name = command.words[0]
     if command.joined_by == "|" and name not in _FILTERS:
-        raise UnclearCommand(f"what {name} does with the output of another command is not known")
+        raise UnclearCommandError(f"what {name} does with the output of another command is unknown")
     if name in INERT or command.words[:2] in (("command", "-v"), ("command", "-V")):
         return Program(command.words, inert=True, writes=bool(command.outputs))
-    if name in _OF_THE_SHELL:
-        raise UnclearCommand(f"{name} is a word of the shell's own")
+    if name in _SHELL_WORDS:
+        raise UnclearCommandError(f"{name} is a shell builtin")
     texts, rest = _split_text(command.words)
     words = tuple(part for word in rest for part in _plain_parts(word))
     scripts, modules = _find_scripts(words, has_input=bool(command.inputs))
@@ -128,11 +130,11 @@ def find_program(command: PlainCommand) -> Program:
 def _check_variable(assignment: str) -> None:
     match = _ASSIGNMENT.fullmatch(assignment)
     if match is None or match[1] not in HARMLESS_VARIABLES or not _PLAIN_VALUE.fullmatch(match[2]):
-        raise UnclearCommand(f"{assignment.partition('=')[0]} may change what runs")
+        raise UnclearCommandError(f"{assignment.partition('=')[0]} may change what runs")
 
 
 def _split_text(words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]:
-    """Return the text of the first `sh -c TEXT`, and the words without it and the shell that runs it."""
+    """Return the text of the first `sh -c TEXT`, and the words without that shell and its text."""
     for at, word in enumerate(words):
         if not _POSIX_SHELL.fullmatch(_base(word)):
             continue
@@ -146,9 +148,9 @@ def _split_text(words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]:
 
 def _plain_parts(word: str) -> list[str]:
     if not _PLAIN_WORD.fullmatch(word) or _PERCENT.search(word):
-        raise UnclearCommand(f"{word!r} may be a text that the program runs")
+        raise UnclearCommandError(f"{word!r} may be code that the program runs")
     if "PATH" in word:
-        raise UnclearCommand(f"{word!r} may change where programs are looked up")
+        raise UnclearCommandError(f"{word!r} may change where programs are looked up")
     match = _ASSIGNMENT.fullmatch(word)
     if match is not None:
         _check_variable(word)
@@ -169,11 +171,11 @@ def _find_scripts(words: Sequence[str], *, has_input: bool) -> tuple[tuple[str, 
         elif _LANGUAGE.fullmatch(base):
             scripts.extend(_script_of_language(behind))
         elif _RUNS_CODE.fullmatch(base) or _holds_interpreter(word):
-            raise UnclearCommand(f"{word} runs what no word names")
+            raise UnclearCommandError(f"{word} runs an unknown program")
         elif any(
             program.fullmatch(base) and any(map(argument.fullmatch, behind)) for program, argument in _RUNS_BY_ARGUMENT
         ):
-            raise UnclearCommand(f"{word} runs what it finds, or runs it elsewhere")
+            raise UnclearCommandError(f"{word} runs files that it finds, or runs a program in another place")
     return tuple(scripts), tuple(modules)
 
 
@@ -195,21 +197,21 @@ def _run_by_python(behind: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]
         return _script_of_language(behind[at:]), ()
     module = match[1] or (behind[at + 1] if at + 1 < len(behind) else "")
     if module not in _PYTHON_TOOLS:
-        raise UnclearCommand(f"the module {module} may run what no word names")
+        raise UnclearCommandError(f"the module {module} may run unknown code")
     return (), (module,)
 
 
 def _script_of_language(behind: Sequence[str]) -> Sequence[str]:
-    """Return the script of `python x.py …`: with options before it, or without it, nothing is clear."""
+    """Return the script of `python x.py …`. Raises UnclearCommandError for options before it, or without a script."""
     if behind and all(word in _VERSION for word in behind):
         return ()
     if not behind or behind[0].startswith(("-", "+")):
-        raise UnclearCommand("an interpreter runs what no word names")
+        raise UnclearCommandError("cannot tell which script the interpreter would run")
     return behind[:1]
 
 
 def _holds_interpreter(word: str) -> bool:
-    """Whether a part of it is an interpreter: `--shell=bash`, `-esh`."""
+    """Return whether a part of the word is an interpreter, as in `--shell=bash` or `-esh`."""
     parts = {*_PARTS.split(word), word[2:] if word.startswith("-") else ""} - {word}
     bases = [_base(part) for part in parts]
     return any(kind.fullmatch(base) for base in bases for kind in (_SHELL, _LANGUAGE, _RUNS_CODE))

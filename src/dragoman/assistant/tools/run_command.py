@@ -5,16 +5,16 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from dragoman.agent.prepared_call import (
+from dragoman.agent.turns.prepared_call import (
     Action,
     PreparedCall,
     ShowProgress,
-    TargetChanged,
-    ToolFailure,
+    TargetChangedError,
+    ToolError,
     ToolOutcome,
     code,
 )
-from dragoman.agent.workspace.shell import NO_OUTPUT, CommandEnd
+from dragoman.agent.workspace.shell import NO_OUTPUT, CommandResult
 from dragoman.agent.workspace.workspace import Workspace
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
@@ -22,14 +22,14 @@ from dragoman.protocol import v1
 from dragoman.text import visible
 
 TIMEOUT_S = 600.0
-"""Long enough for most builds and test runs; a command that waits for input it will not get ends some time."""
+"""Long enough for most builds and test runs. A command that waits for input is stopped eventually."""
 
 MAX_COMMAND_BYTES = 64 * 1024
-"""Half of the longest argument on Linux; a longer text belongs into a script."""
+"""Half of the longest argument on Linux. A longer text belongs in a script."""
 
 MAX_TITLE_CHARS = 80
 
-Command = Annotated[str, Meta(min_length=1, description="The text for sh -c; it runs in the working directory.")]
+Command = Annotated[str, Meta(min_length=1, description="The command for sh -c; it runs in the working directory.")]
 
 
 class RunCommandArguments(Arguments, frozen=True):
@@ -39,7 +39,7 @@ class RunCommandArguments(Arguments, frozen=True):
 
 
 class RunCommand:
-    """Runs a command in the session's directory, in the client's terminal where it has one."""
+    """Runs a command in the session's directory, in the client's terminal if it has one."""
 
     title = "Run a command"
     kind: v1.ToolKind = "execute"
@@ -47,16 +47,17 @@ class RunCommand:
     def __init__(self, workspace: Workspace, *, timeout_s: float = TIMEOUT_S) -> None:
         self.definition = ToolDefinition(
             "run_command",
-            "Run a shell command (sh -c) in the working directory and wait for its end. It has no input, and what it "
-            f"leaves running is stopped, all of it after {timeout_s:.0f} s. Long output is cut in the middle.",
+            "Run a shell command (sh -c) in the working directory and wait until it exits. It has no input. It is "
+            f"stopped after {timeout_s:.0f} s, and processes that it leaves running are stopped when it exits. Long "
+            "output is cut in the middle.",
             make_schema(RunCommandArguments),
         )
         self._workspace = workspace
         self._timeout_s = timeout_s
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Show the whole command, and hash the files that it names; raises ToolFailure."""
-        # Its patterns take 4 ms to compile, which every first turn would wait for, and most run no command.
+        """Prepare the call, and hash the files that the command names. Raises ToolError."""
+        # imported here: compiling its patterns takes 4 ms of every first turn, and most turns run no command
         from dragoman.assistant.tools.scripts import bind
 
         command = decode(RunCommandArguments, arguments, self.definition.name).command
@@ -66,12 +67,12 @@ class RunCommand:
 
         async def check() -> None:
             if await asyncio.to_thread(bind, command, cwd, workspace.roots) != bound:
-                raise TargetChanged("a file that the command names has changed since it was looked at")
+                raise TargetChangedError("a file that the command names has changed since it was checked")
 
         async def run(progress: ShowProgress) -> ToolOutcome:
-            return _give(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
+            return _outcome(await workspace.commands.run(command, cwd, progress, timeout_s=self._timeout_s))
 
-        # A refusal of a command that is not understood holds for its text, whatever is in the files.
+        # If the command is unclear, a refusal applies to its text, whatever its files contain.
         where = f"{bound.digest} {cwd}" if bound.digest and bound.certain else cwd
         action = Action("command", command, where)
         shown = [code(visible(command, lines=True))]
@@ -88,11 +89,11 @@ class RunCommand:
 
 def _check(command: str) -> None:
     if not command.strip():
-        raise ToolFailure("the command is empty")
+        raise ToolError("the command is empty")
     if "\0" in command:
-        raise ToolFailure("a command cannot hold a NUL")
+        raise ToolError("a command cannot contain a NUL character")
     if len(command.encode()) > MAX_COMMAND_BYTES:
-        raise ToolFailure(f"the command has more than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
+        raise ToolError(f"the command has more than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
 
 
 def _title(command: str) -> str:
@@ -101,21 +102,21 @@ def _title(command: str) -> str:
     return f"Run {first[:MAX_TITLE_CHARS].rstrip()}{'…' if cut else ''}"
 
 
-def _give(end: CommandEnd) -> ToolOutcome:
+def _outcome(end: CommandResult) -> ToolOutcome:
     output = end.output.rstrip("\n") or NO_OUTPUT
-    words = [output]
+    parts = [output]
     if end.cut:
-        words.append("[output was cut; to see all of it, send it to a file and read that in parts]")
+        parts.append("[output was cut; to see all of it, redirect it to a file and read the file in parts]")
     if end.cancelled:
-        words.append("[the person stopped it]")
+        parts.append("[the user stopped it]")
     if end.timed_out:
-        words.append("[it did not end in time and was stopped]")
+        parts.append("[it did not finish in time and was stopped]")
     elif end.signal is not None:
-        words.append(f"[killed by {end.signal}]")
+        parts.append(f"[killed by {end.signal}]")
     elif end.exit_code is not None:
-        words.append(f"[exit code {end.exit_code}]")
+        parts.append(f"[exit code {end.exit_code}]")
     else:
-        words.append("[exit code unknown: the terminal did not tell it]")
+        parts.append("[exit code unknown: the terminal did not report it]")
     raw = {"exitCode": end.exit_code, "signal": end.signal, "timedOut": end.timed_out, "output": end.output}
     failed = end.timed_out or end.cancelled or end.signal is not None or end.exit_code not in (0, None)
-    return ToolOutcome("\n".join(words), end.content, raw, failed=failed)
+    return ToolOutcome("\n".join(parts), end.content, raw, failed=failed)

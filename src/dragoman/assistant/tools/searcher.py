@@ -1,9 +1,9 @@
-"""The search of machines without ripgrep: `python -m dragoman.assistant.tools.searcher ROOT PATH PATTERN`.
+"""Our own searcher for machines without ripgrep: `python -m dragoman.assistant.tools.searcher ROOT PATH PATTERN`.
 
-A process of its own, because a regular expression of Python can take for ever, holds the interpreter while it does,
-and cannot be stopped but by killing it. It writes what the ripgrep commands of `search_files` write: the names that
-match, one a line; a line with a NUL alone; then `path NUL number : text` for each line that matches. Exit code 2 is
-for a pattern that is wrong, in words on stderr. Paths are relative to PATH.
+It has its own process, because a Python regular expression can run forever and only killing the process stops it. Its
+output has the format of the ripgrep commands in `search_files`: the matching names, one per line; a line with only a
+NUL; then `path NUL number : text` for each matching line. An invalid pattern exits with code 2 and a message on stderr.
+Paths are relative to PATH.
 """
 
 import os
@@ -14,40 +14,41 @@ from collections.abc import Iterator
 from dragoman.files import Boundary, FoundPath, IgnoreRules, PathError
 
 MAX_LINE_CHARS = 300
-"""Characters of a line: enough to recognize it; lines of minified code have megabytes."""
+"""Characters shown of a line, enough to recognize it. Minified code has lines of megabytes."""
 
 MAX_SEARCHED_BYTES = 10 * 1024 * 1024
-"""Larger files are data, not text that a person wrote; ripgrep is told the same."""
+"""Larger files are data, not hand-written text. ripgrep has the same limit."""
 
 
 def main() -> None:
     """Search, and write the matches."""
     root, path, pattern = sys.argv[1:]
     try:
-        wanted = re.compile(pattern)
+        regex = re.compile(pattern)
     except re.error as error:
         sys.exit(_refuse(error))
     tree = _Tree(Boundary([root]), path)
     files = list(tree.files())
     if tree.is_directory:
-        _write(*(f"{name}\n" for name in files if wanted.search(name)))
+        _write(*(f"{name}\n" for name in files if regex.search(name)))
     _write("\0\n")
     for name in files:
-        _write(*_lines(tree.read(name), name, wanted))
+        _write(*_lines(tree.read(name), name, regex))
 
 
 class _Tree:
-    """A directory in a root, or one file, without the files that `.gitignore` leaves out."""
+    """A directory in a root, or one file, without files ignored by `.gitignore`."""
 
     def __init__(self, boundary: Boundary, path: str) -> None:
         self._boundary = boundary
         self._path = path
         self._rules = IgnoreRules(boundary)
         self.is_directory = _is_directory(boundary, path)
-        self._all = path != "." and self._rules.ignores(path, is_directory=True)  # asked for by name, it is searched
+        # a directory named explicitly is searched
+        self._all = path != "." and self._rules.ignores(path, is_directory=True)
 
     def files(self) -> Iterator[str]:
-        """Give the paths of all files to be searched."""
+        """Yield the paths of all files to search."""
         if not self.is_directory:
             yield os.path.basename(self._path)  # noqa: PTH119 -- it stays a string
             return
@@ -56,7 +57,7 @@ class _Tree:
                 yield found.path
 
     def read(self, name: str) -> str:
-        """Return the text of a file; empty when it is binary, too large or gone."""
+        """Return the text of a file, or an empty string if it is binary, too large or missing."""
         path = self._absolute(name) if self.is_directory else self._path
         try:
             data = self._boundary.read_bytes(path, MAX_SEARCHED_BYTES)
@@ -82,9 +83,9 @@ def _is_directory(boundary: Boundary, path: str) -> bool:
     return True
 
 
-def _lines(text: str, name: str, wanted: re.Pattern[str]) -> Iterator[str]:
+def _lines(text: str, name: str, regex: re.Pattern[str]) -> Iterator[str]:
     for number, line in enumerate(text.split("\n"), 1):
-        if wanted.search(line.removesuffix("\r")):
+        if regex.search(line.removesuffix("\r")):
             yield f"{name}\0{number}:{line[:MAX_LINE_CHARS]}\n"
 
 
@@ -92,7 +93,7 @@ def _write(*lines: str) -> None:
     try:
         sys.stdout.buffer.write("".join(lines).encode(errors="replace"))
         sys.stdout.buffer.flush()
-    except BrokenPipeError:  # enough was found
+    except BrokenPipeError:  # the reader has enough matches
         os._exit(0)
 
 

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from dragoman.agent.prepared_call import PreparedCall, ShowProgress, ToolOutcome
+from dragoman.agent.turns.prepared_call import PreparedCall, ShowProgress, ToolOutcome
 from dragoman.assistant.models.model import ToolDefinition
 from dragoman.assistant.tools.arguments import Arguments, decode, make_schema
 from dragoman.protocol import v1
 
 MAX_ENTRIES = 100
-"""A plan is for a person to take in."""
+"""A plan must be short enough for the user to read."""
 
 ShowPlan = Callable[[v1.Plan], Awaitable[None]]
 
@@ -20,7 +20,7 @@ ShowPlan = Callable[[v1.Plan], Awaitable[None]]
 class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a plan."""
 
-    content: Annotated[str, Meta(min_length=1, description="What is to be done.")]
+    content: Annotated[str, Meta(min_length=1, description="What to do.")]
     priority: v1.PlanEntryPriority
     status: v1.PlanEntryStatus
 
@@ -29,12 +29,12 @@ class UpdatePlanArguments(Arguments, frozen=True):
     """The arguments of `update_plan`."""
 
     entries: Annotated[
-        list[PlanStep], Meta(max_length=MAX_ENTRIES, description="All steps; they replace those before.")
+        list[PlanStep], Meta(max_length=MAX_ENTRIES, description="All steps; they replace the earlier plan.")
     ]
 
 
 class UpdatePlan:
-    """Shows the person the plan and its progress; it needs no approval."""
+    """Shows the plan and its progress to the user. Needs no approval."""
 
     title = "Update the plan"
     kind: v1.ToolKind = "think"
@@ -42,13 +42,13 @@ class UpdatePlan:
     def __init__(self, show_plan: ShowPlan) -> None:
         self.definition = ToolDefinition(
             "update_plan",
-            "Show the person your plan: all of its steps each time, with what is done, in progress and still to do.",
+            "Show the user your plan. Send all steps each time, with the status of each.",
             make_schema(UpdatePlanArguments),
         )
         self._show_plan = show_plan
 
     async def prepare(self, arguments: dict[str, Any]) -> PreparedCall:
-        """Make the plan; raises ToolFailure."""
+        """Prepare the plan. Raises ToolError."""
         asked = decode(UpdatePlanArguments, arguments, self.definition.name)
 
         async def run(_: ShowProgress) -> ToolOutcome:

@@ -1,5 +1,5 @@
-"""`guide`, the model that works with no key and no network: fixed rules, and no language model."""
+"""`guide`, the model that needs no key and no network: fixed rules, not a language model."""
 
-from dragoman.assistant.models.guide.guide import GuideConversation, GuideModel
+from dragoman.assistant.models.guide.guide import GuideModel
 
-__all__ = ["GuideConversation", "GuideModel"]
+__all__ = ["GuideModel"]

@@ -1,44 +1,68 @@
-"""Routines: what the guide does for a request, as generators that yield calls and words and are sent results.
+"""The guide's work for a request: generators that yield tool calls and text, and receive the results of the calls.
 
-A routine is started anew for each reply and sent the results that the turn has so far: the guide keeps no state of its
-own, so a session that comes back goes on where it was. Its return value tells whether it did what was asked.
+Each reply starts the routine again and sends it the results that the turn has so far. The guide therefore has no state,
+and a loaded session continues at the same step.
 """
 
 import re
-from collections.abc import Generator
-from shlex import quote
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import msgspec
 
-from dragoman.assistant.models.guide.results import describe, has_failed, output_lines
+from dragoman.assistant.models.guide.prompt import AttachedFile
+from dragoman.assistant.models.guide.results import describe, describe_text, output_lines
 from dragoman.assistant.models.message import ToolResult
 
 
 class GuideCall(msgspec.Struct, frozen=True):
-    """A tool that a routine wants to be called."""
+    """A tool call that a routine asks for."""
 
     tool: str
     arguments: dict[str, Any]
 
 
-GuideRoutine = Generator[GuideCall | str, ToolResult, bool]
+class Refusal(msgspec.Struct, frozen=True):
+    """Text that says why nothing was done. The turn ends with the stop reason `refusal`."""
 
-MAX_NAMED_FILES = 3
-"""Files that the message of a commit names; the others are counted."""
+    text: str
+
+
+GuideRoutine = Generator[GuideCall | Refusal | str, ToolResult, None]
+
+TEST_COMMANDS = (
+    ("Makefile", "make test"),
+    ("package.json", "npm test"),
+    ("Cargo.toml", "cargo test"),
+    ("go.mod", "go test ./..."),
+    ("pom.xml", "mvn test"),
+    ("gradlew", "./gradlew test"),
+    ("pyproject.toml", "{python} -m pytest"),
+    ("pytest.ini", "{python} -m pytest"),
+    ("setup.py", "{python} -m pytest"),
+    ("tests/", "{python} -m pytest"),
+    ("test/", "{python} -m pytest"),
+)
+"""The usual command that runs the tests of a project, by a file of the project. The first file that exists decides."""
+TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+"""The target of a Makefile that runs the tests."""
+_MANIFESTS = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod")
+
+
+def say(text: str) -> GuideRoutine:
+    """Answer without a tool."""
+    yield text
+
+
+def refuse(text: str) -> GuideRoutine:
+    """Explain why nothing is done."""
+    yield Refusal(text)
 
 
 def call_tool(tool: str, title: str = "", /, **arguments: Any) -> GuideRoutine:
-    """Call one tool and tell its result; `title` is the tool's name for people."""
+    """Call one tool and describe its result. `title` is the tool's name for the user."""
     result = yield GuideCall(tool, arguments)
     yield describe(tool, arguments, result, title or tool)
-    return not has_failed(tool, result)
-
-
-def say(text: str, *, is_done: bool = True) -> GuideRoutine:
-    """Say something and call nothing."""
-    yield text
-    return is_done
 
 
 def run(command: str) -> GuideRoutine:
@@ -46,143 +70,56 @@ def run(command: str) -> GuideRoutine:
     return call_tool("run_command", command=command)
 
 
-def read(path: str, **lines: int) -> GuideRoutine:
-    """Read a file; one that is named without its ending or in another case is looked for."""
-    result = yield GuideCall("read_file", {"path": path, **lines})
-    if result.failed and "/" not in path and re.search(r"no such file|not exist|not found", result.text, re.IGNORECASE):
-        names = yield from _list_names()
-        near = [name for name in names if name.lower().split(".")[0] == path.lower().split(".")[0]]
-        if near:
-            return (yield from call_tool("read_file", path=near[0], **lines))
-    yield describe("read_file", {"path": path}, result, "read_file")
-    return not result.failed
+def show_files(files: Sequence[AttachedFile]) -> GuideRoutine:
+    """Show the text of attached files, and read the files that are only linked."""
+    for file in files:
+        if file.text is None:
+            yield from call_tool("read_file", path=file.path)
+        else:
+            yield describe_text(file.path, file.text)
 
 
 def show_entry(name: str) -> GuideRoutine:
-    """List or read what has a name in the project's directory."""
-    names = yield from _list_names()
+    """List or read the entry of the working directory that has this name, with or without its ending."""
+    names = _names((yield GuideCall("list_directory", {"path": "."})))
     if f"{name}/" in names:
-        return (yield from call_tool("list_directory", path=name))
-    near = [one for one in names if one.lower().split(".")[0] == name.lower() and not one.endswith("/")]
+        yield from call_tool("list_directory", path=name)
+        return
+    stem = name.lower().split(".")[0]
+    near = [one for one in names if one.lower().split(".")[0] == stem and not one.endswith("/")]
     if near:
-        return (yield from call_tool("read_file", path=near[0]))
-    yield f"There is no `{name}` in the project's directory: `list .` shows what is there."
-    return False
-
-
-def count_lines(path: str) -> GuideRoutine:
-    """Say how many lines a file has."""
-    result = yield GuideCall("read_file", {"path": path})
-    cut = re.search(r"\[cut after line \d+ of (\d+);[^\n]*\Z", result.text)
-    if result.failed:
-        yield describe("read_file", {"path": path}, result, "read_file")
+        yield from call_tool("read_file", path=near[0])
     else:
-        number = int(cut[1]) if cut else len(output_lines(result.text))
-        yield f"`{path}` has {number:,} line{'' if number == 1 else 's'}."
-    return not result.failed
+        yield Refusal(f"There is no `{name}` in the working directory. `list` shows what is there.")
 
 
 def replace_text(path: str, old: str, new: str) -> GuideRoutine:
-    """Replace a text in a file, everywhere when it is there more than once."""
-    arguments: dict[str, Any] = {"path": path, "edits": [{"old": old, "new": new}]}
-    result = yield GuideCall("edit_file", arguments)
-    if result.failed and re.search(r"matches \d+ times", result.text):
-        text = yield GuideCall("read_file", {"path": path})
-        if not text.failed and not re.search(r"\[(?:cut after )?lines? [^\n]*\]\Z", text.text) and old in text.text:
-            yield f"`{old}` is there {text.text.count(old)} times: I replace all of them."
-            return (yield from call_tool("write_file", path=path, content=text.text.replace(old, new)))
-    yield describe("edit_file", arguments, result, "edit_file")
-    return not result.failed
+    """Replace text that is in a file exactly once."""
+    return call_tool("edit_file", path=path, edits=[{"old": old, "new": new}])
 
 
 def explain_project() -> GuideRoutine:
-    """List the project and read its README, or else its manifest."""
+    """List the project and read its README or its manifest."""
     listing = yield GuideCall("list_directory", {"path": "."})
     yield describe("list_directory", {"path": "."}, listing, "list_directory")
     names = _names(listing)
-    readme = [name for name in names if name.lower().startswith("readme")]
-    known = [name for name in ("pyproject.toml", "package.json", "Cargo.toml", "go.mod") if name in names]
-    if listing.failed or not (readme or known):
-        return not listing.failed
-    return (yield from call_tool("read_file", path=(readme or known)[0]))
+    known = [name for name in names if name.lower().startswith("readme")] + [one for one in _MANIFESTS if one in names]
+    if known:
+        yield from call_tool("read_file", path=known[0])
 
 
-TASKS: dict[str, tuple[tuple[str, str], ...]] = {
-    "test": (
-        ("Makefile", "make test"),
-        ("package.json", "npm test"),
-        ("Cargo.toml", "cargo test"),
-        ("go.mod", "go test ./..."),
-        ("pom.xml", "mvn test"),
-        ("gradlew", "./gradlew test"),
-        ("pyproject.toml", "{python} -m pytest"),
-        ("pytest.ini", "{python} -m pytest"),
-        ("setup.py", "{python} -m pytest"),
-        ("tests/", "{python} -m pytest"),
-        ("test/", "{python} -m pytest"),
-    ),
-    "build": (
-        ("Makefile", "make build"),
-        ("Makefile", "make all"),
-        ("package.json", "npm run build"),
-        ("Cargo.toml", "cargo build"),
-        ("go.mod", "go build ./..."),
-        ("pom.xml", "mvn package"),
-        ("gradlew", "./gradlew build"),
-        ("pyproject.toml", "{python} -m build"),
-    ),
-    "install": (
-        ("Makefile", "make install"),
-        ("package.json", "npm install"),
-        ("requirements.txt", "{python} -m pip install -r requirements.txt"),
-        ("pyproject.toml", "{python} -m pip install -e ."),
-        ("Cargo.toml", "cargo fetch"),
-        ("go.mod", "go mod download"),
-    ),
-}
-"""The usual command of a task, by a file that is there."""
-
-
-def run_task(task: str) -> GuideRoutine:
-    """Run the command that a project has for a task, found by the files that are there."""
-    names = yield from _list_names()
+def run_tests() -> GuideRoutine:
+    """Run the project's tests with the usual command for its files."""
+    names = _names((yield GuideCall("list_directory", {"path": "."})))
     python = ".venv/bin/python" if ".venv/" in names else "python3"
     makefile = ""
     if "Makefile" in names:
         makefile = (yield GuideCall("read_file", {"path": "Makefile"})).text
-    for file, command in TASKS[task]:
-        target = command.removeprefix("make ")
-        if file in names and (file != "Makefile" or re.search(rf"^{target}\s*:(?!=)", makefile, re.MULTILINE)):
-            return (yield from run(command.format(python=python)))
-    yield f"I see no usual way to {task} this project. Say the command: `run …`."
-    return False
-
-
-def commit(message: str | None) -> GuideRoutine:
-    """Commit all changes; without a message, one that names the files."""
-    if message is None:
-        status = yield GuideCall("run_command", {"command": "git status --short"})
-        if has_failed("run_command", status):
-            yield describe("run_command", {"command": "git status --short"}, status, "run_command")
-            return False
-        changes = [line for line in output_lines(status.text) if re.match(r"[ MTADRCU?!]{2} \S", line)]
-        if not changes:
-            yield "There is nothing to commit: no file has changed."
-            return True
-        message = _message(changes)
-    return (yield from run(f"git add --all && git commit -m {quote(message)}"))
-
-
-def _message(changes: list[str]) -> str:
-    """Return a commit message from the lines of `git status --short`."""
-    verb = "Add" if all(line.startswith(("??", "A")) for line in changes) else "Update"
-    names = [line[3:].split(" -> ")[-1].strip('"') for line in changes]
-    more = len(names) - MAX_NAMED_FILES
-    return f"{verb} {', '.join(names[:MAX_NAMED_FILES])}{f' and {more} more' if more > 0 else ''}"
-
-
-def _list_names() -> Generator[GuideCall | str, ToolResult, list[str]]:
-    return _names((yield GuideCall("list_directory", {"path": "."})))
+    for file, command in TEST_COMMANDS:
+        if file in names and (file != "Makefile" or TEST_TARGET.search(makefile)):
+            yield from run(command.format(python=python))
+            return
+    yield Refusal("I don't see how this project runs its tests. Name the command, such as `run make check`.")
 
 
 def _names(listing: ToolResult) -> list[str]:

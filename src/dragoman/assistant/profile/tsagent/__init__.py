@@ -1,14 +1,13 @@
-"""An agent file of TsAgent, `tsagent.yaml` or the older `tsagent.json`, loaded as it is.
+"""A TsAgent file, `tsagent.yaml` or the older `tsagent.json`, used without conversion.
 
-TsAgent (of TeamSpark) keeps an agent in one file: `metadata` for people, `settings`, a `systemPrompt`, lists of
-`rules` and `references`, the `providers` of models and the `mcpServers`. The older form is JSON, has its numbers as
-texts, and keeps the prompt in `prompt.md` and the lists in `rules/*.mdt` and `refs/*.mdt`, Markdown with a head.
+TsAgent (by TeamSpark) keeps an agent in one file: `metadata` for users, `settings`, a `systemPrompt`, lists of `rules`
+and `references`, model `providers` and `mcpServers`. The older form is JSON with numbers as text. It keeps the prompt
+in `prompt.md` and the lists in `rules/*.mdt` and `refs/*.mdt`, which are Markdown with front matter.
 
-A key with the same meaning here counts; of every other key it is said that it does not, and why. Nothing is written
-back. A file is TsAgent's by its name, or because it has both `metadata` and `settings`, which no file of ours has.
+A key with the same meaning here is used. Every other key is reported as ignored, with the reason. Nothing is written
+back. A file belongs to TsAgent by its name, or if it has both `metadata` and `settings`, which our files never have.
 
-`shape` is the file as TsAgent writes it; `model`, `servers` and `texts` translate one part each; `conversion` puts
-them together.
+`shape` has the file's keys. `conversion` converts it.
 """
 
 from pathlib import Path
@@ -23,7 +22,7 @@ __all__ = ["is_tsagent", "load_tsagent"]
 
 
 def is_tsagent(path: Path, root: Any) -> bool:
-    """Say whether a file is TsAgent's."""
+    """Return whether a file is TsAgent's."""
     if root.id != "mapping":
         return False
     return path.stem == STEM or {key.value for key, _ in root.value if key.id == "scalar"} >= _KEYS

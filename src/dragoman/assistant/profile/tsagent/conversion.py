@@ -1,4 +1,4 @@
-"""A TsAgent file as a profile, with a table of the meaning of each key."""
+"""Converts a TsAgent file to a profile, and explains the meaning of each key."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.assistant.profile.items import DEFAULT_PRIORITY, TextItem, in_order, name_of_file
+from dragoman.assistant.profile.items import DEFAULT_PRIORITY, TextItem, name_of_file, sort_items
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey
 from dragoman.assistant.profile.servers import AgentServer, Permission, ServerSettings, ToolSettings, gather_servers
 from dragoman.assistant.profile.settings import ADDRESS, ModelOptions, ModelSettings, SearchSettings, Secret, TurnLimits
@@ -19,17 +19,17 @@ from dragoman.assistant.profile.tsagent.shape import (
     TsAgentTool,
     UnderstoodTable,
 )
-from dragoman.assistant.yaml import KeyConflict, YamlError, read_node, read_yaml
+from dragoman.assistant.yaml import KeyConflictError, YamlError, read_node, read_yaml
 
 
 class _Provider(msgspec.Struct, frozen=True):
-    """A provider of TsAgent: its name here, and TsAgent's names for the address and the key."""
+    """A TsAgent provider: its name here, and TsAgent's names for the address and the key."""
 
     name: str
     address: str | None = None
     key: str | None = None
     path: str = ""
-    """The path after TsAgent's address."""
+    """The path to append to TsAgent's address."""
 
 
 _PROVIDERS = {
@@ -40,69 +40,70 @@ _PROVIDERS = {
     "docker": _Provider("openai-chat", address="BASE_URL"),
     "bedrock": _Provider("bedrock"),
 }
-_ELSEWHERE = "op://"
+_OP_PREFIX = "op://"
 
 
 def convert_model(file: TsAgentFile, table: UnderstoodTable) -> ModelSettings | None:
-    """Return the model of a file, if it names one that there is here."""
+    """Return the model of a file if it is supported here."""
     settings = file.settings
     key = "settings.model" if settings.model else "settings.mostRecentModel"
     kind, _, name = (settings.model or settings.most_recent_model or "").partition(":")
     provider = _PROVIDERS.get(kind.lower())
-    _leave_other_providers(file.providers, kind, table)
+    _ignore_other_providers(file.providers, kind, table)
     if provider is None or not name:
         if kind:
-            table.leave(key, "there is no such provider here; use --model or a dragoman.yaml")
-        _leave_options(settings, table)
+            table.ignore(key, "this provider is not supported; use --model or a dragoman.yaml")
+        _ignore_options(settings, table)
         return None
-    table.take(key, f"the model {provider.name}:{name}")
-    given = file.providers.get(kind, {})
+    table.use(key, f"the model {provider.name}:{name}")
+    options = file.providers.get(kind, {})
     return ModelSettings(
         f"{provider.name}:{name}",
-        _address(kind, provider, given, table),
-        _key(kind, provider, given, table),
+        _address(kind, provider, options, table),
+        _key(kind, provider, options, table),
         _options(file, table),
     )
 
 
-def _leave_options(settings: TsAgentSettings, table: UnderstoodTable) -> None:
-    given = {"settings.temperature": settings.temperature, "settings.maxOutputTokens": settings.max_output_tokens}
-    for key, value in given.items():
+def _ignore_options(settings: TsAgentSettings, table: UnderstoodTable) -> None:
+    values = {"settings.temperature": settings.temperature, "settings.maxOutputTokens": settings.max_output_tokens}
+    for key, value in values.items():
         if value is not None:
-            table.leave(key, "it belongs to the model, and there is none")
+            table.ignore(key, "it is an option of the model, and no model is set")
 
 
-def _leave_other_providers(providers: Mapping[str, Mapping[str, Secret]], used: str, table: UnderstoodTable) -> None:
+def _ignore_other_providers(providers: Mapping[str, Mapping[str, Secret]], used: str, table: UnderstoodTable) -> None:
     for name, settings in providers.items():
         if name != used and settings:
-            table.leave(f"providers.{name}", "only the provider of the chosen model counts")
+            table.ignore(f"providers.{name}", "only the provider of the chosen model is used")
 
 
-def _address(kind: str, provider: _Provider, given: Mapping[str, Secret], table: UnderstoodTable) -> str | None:
+def _address(kind: str, provider: _Provider, options: Mapping[str, Secret], table: UnderstoodTable) -> str | None:
     at = f"providers.{kind}.{provider.address}"
-    secret = given.get(provider.address or "")
+    secret = options.get(provider.address or "")
     if secret is None:
         return None
     if secret.variable is not None or not re.fullmatch(ADDRESS, secret.reveal({})):
-        table.leave(at, "expected an http or https address with no name or password in it")
+        table.ignore(at, "expected an http or https address with no name or password in it")
         return None
     address = secret.reveal({}).rstrip("/")
-    table.take(at, "the address of the model, base_url")
+    table.use(at, "the address of the model, base_url")
     return address if address.endswith(provider.path) else address + provider.path
 
 
-def _key(kind: str, provider: _Provider, given: Mapping[str, Secret], table: UnderstoodTable) -> Secret | None:
-    for name in given:
+def _key(kind: str, provider: _Provider, options: Mapping[str, Secret], table: UnderstoodTable) -> Secret | None:
+    for name in options:
         at = f"providers.{kind}.{name}"
         if name not in (provider.address, provider.key):
-            table.leave(at, "the provider's library takes it from the environment")
-    secret = given.get(provider.key or "")
+            table.ignore(at, "the provider's library reads it from the environment")
+    secret = options.get(provider.key or "")
     if secret is None:
         return None
-    if secret.variable is None and secret.reveal({}).startswith(_ELSEWHERE):
-        table.leave(f"providers.{kind}.{provider.key}", "secrets of 1Password are not read; set the variable instead")
+    if secret.variable is None and secret.reveal({}).startswith(_OP_PREFIX):
+        reason = "1Password secrets are not supported; set the variable instead"
+        table.ignore(f"providers.{kind}.{provider.key}", reason)
         return None
-    table.take(f"providers.{kind}.{provider.key}", "the key of the model, api_key")
+    table.use(f"providers.{kind}.{provider.key}", "the key of the model, api_key")
     return secret
 
 
@@ -120,10 +121,10 @@ _PERMISSIONS: dict[bool | None, Permission | None] = {True: "ask", False: "allow
 
 
 def convert_servers(file: TsAgentFile, sources: Sources, table: UnderstoodTable) -> tuple[AgentServer, ...]:
-    """Return the servers that a file has, but for those inside TsAgent itself; raises ProfileError."""
+    """Return the servers of a file, except those inside TsAgent itself. Raises ProfileError."""
     settings = dict(_convert_each(file, table))
     if file.settings.tool_permission != "tool":
-        table.take("settings.toolPermission", "the permission of every server")
+        table.use("settings.toolPermission", "the permission of every server")
     return gather_servers(settings, sources)
 
 
@@ -131,14 +132,14 @@ def _convert_each(file: TsAgentFile, table: UnderstoodTable) -> Iterator[tuple[s
     for name, server in file.mcp_servers.items():
         at = f"mcpServers.{name}"
         if server.type == "internal":
-            table.leave(at, "it is a part of TsAgent itself, in which the model changes its own rules and tools")
+            table.ignore(at, "it is part of TsAgent itself and lets the model change its own rules and tools")
             continue
         try:
             converted = _convert(server, file)
-        except KeyConflict as misfit:
-            table.leave(at, f"{misfit.key}: {misfit}")
+        except KeyConflictError as misfit:
+            table.ignore(at, f"{misfit.key}: {misfit}")
             continue
-        table.take(at, "a server of the agent")
+        table.use(at, "a server of the agent")
         yield name, converted
 
 
@@ -146,7 +147,7 @@ def _convert(server: TsAgentServer, file: TsAgentFile) -> ServerSettings:
     defaults, tools = _tool_settings(server)
     kind = server.type or ("stdio" if server.command else "sse")
     if kind not in _TYPES:
-        raise KeyConflict("type", "there is no such kind of server here")
+        raise KeyConflictError("type", "this kind of server is not supported")
     always = file.settings.tool_permission
     return ServerSettings(
         server.command,
@@ -166,7 +167,7 @@ def _convert(server: TsAgentServer, file: TsAgentFile) -> ServerSettings:
 
 
 def _tool_settings(server: TsAgentServer) -> tuple[TsAgentTool, dict[str, TsAgentTool]]:
-    """Return the settings of all tools and of each; the older form counts when there is no newer one."""
+    """Return the settings of all tools and of each tool. The older form is used if the newer one is missing."""
     if server.server_tool_defaults != TsAgentTool() or server.tools:
         return server.server_tool_defaults, {name: tool for name, tool in server.tools.items() if tool != TsAgentTool()}
     permissions, includes = server.tool_permission_required, server.tool_include
@@ -181,23 +182,23 @@ MAX_PRIORITY = 999
 
 
 def convert_prompt(file: TsAgentFile, sources: Sources, table: UnderstoodTable) -> str:
-    """Return the prompt, from the file or from beside it; raises ProfileError."""
+    """Return the prompt, from the file or from `prompt.md`. Raises ProfileError."""
     if file.system_prompt is not None:
-        table.take("systemPrompt", "instructions")
+        table.use("systemPrompt", "instructions")
         return file.system_prompt
-    if not sources.beside(PROMPT).is_file():
+    if not sources.path_of(PROMPT).is_file():
         return ""
-    table.take(PROMPT, "instructions")
+    table.use(PROMPT, "instructions")
     return sources.read_text(PROMPT, PROMPT)
 
 
 def convert_texts(
-    key: str, given: Sequence[TsAgentText] | None, folder: str, sources: Sources, table: UnderstoodTable
+    key: str, texts: Sequence[TsAgentText] | None, folder: str, sources: Sources, table: UnderstoodTable
 ) -> tuple[TextItem, ...]:
-    """Return the rules or the references, from the file or from a folder beside it; raises ProfileError."""
-    if given is not None:
-        return _items(((f"{key}[{index}]", text) for index, text in enumerate(given)), key, table)
-    if not sources.beside(folder).is_dir():
+    """Return the rules or references, from the file or from a folder next to it. Raises ProfileError."""
+    if texts is not None:
+        return _items(((f"{key}[{index}]", text) for index, text in enumerate(texts)), key, table)
+    if not sources.path_of(folder).is_dir():
         return ()
     return _items(_read_folder(folder, sources, table), key, table)
 
@@ -206,12 +207,12 @@ def _read_folder(folder: str, sources: Sources, table: UnderstoodTable) -> Itera
     for file in sources.list_folder(folder, folder, SUFFIX):
         markdown = split_head(sources.read_text(file, file))
         if markdown.head is None:
-            table.leave(file, "it has no head, without which TsAgent ignores it too")
+            table.ignore(file, "it has no front matter, so TsAgent ignores it as well")
             continue
         try:
             head = read_yaml(markdown.head, TsAgentText).value
         except YamlError as misread:
-            table.leave(file, str(misread))
+            table.ignore(file, str(misread))
             continue
         yield file, msgspec.structs.replace(head, name=head.name or name_of_file(file), text=markdown.text.strip())
 
@@ -221,11 +222,11 @@ def _items(texts: Iterable[tuple[str, TsAgentText]], key: str, table: Understood
     for at, text in texts:
         name = name_of_file(text.name)
         if not text.name or not text.text or name in found:
-            table.leave(at, "it has no name, no text, or the name of another")
+            table.ignore(at, "it has no name or no text, or its name is already used")
             continue
         found[name] = TextItem(name, text.text, text.description, _priority(text), text.include)
-        table.take(at, f"one of {key}: {name}")
-    return in_order(found.values())
+        table.use(at, f"one of {key}: {name}")
+    return sort_items(found.values())
 
 
 def _priority(text: TsAgentText) -> int:
@@ -236,18 +237,18 @@ def _priority(text: TsAgentText) -> int:
 
 
 _REASONS = {
-    "metadata": "it describes the agent to people and to other agents, which are not served here",
-    "supervisors": "there are no supervisors here; see permissions",
-    "settings.topP": "there is no such option here; see model.options.temperature",
-    "settings.theme": "there is nothing to paint here; that is the editor's",
-    "settings.systemPath": "servers are started with the PATH of dragoman; give one PATH in its env",
-    "settings.contextIncludeScore": "it adds what is this near to what top_n takes; min_score is something else",
+    "metadata": "it describes the agent to users and to other agents, and is not used here",
+    "supervisors": "supervisors are not supported; see permissions",
+    "settings.topP": "this option is not supported; see model.options.temperature",
+    "settings.theme": "dragoman has no theme; the editor decides",
+    "settings.systemPath": "servers are started with the PATH of dragoman; set PATH in a server's env",
+    "settings.contextIncludeScore": "it adds items above this similarity to the top_n; min_score works differently",
 }
 _VECTORS = {"embeddings", "hash", "toolEmbeddings"}
 
 
 def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[UnderstoodKey, ...]]:
-    """Return the profile of a TsAgent file and the meaning of each key; raises YamlError and ProfileError."""
+    """Return the profile of a TsAgent file and the meaning of each key. Raises YamlError or ProfileError."""
     reading = read_node(root, TsAgentFile)
     file, sources.lines = reading.value, reading.lines
     table = UnderstoodTable()
@@ -260,7 +261,7 @@ def load_tsagent(root: Any, sources: Sources) -> tuple[Profile, tuple[Understood
         references=convert_texts("references", file.references, "refs", sources, table),
         search=_search(file.settings, table),
     )
-    _leave_unknown(reading.unknown, table)
+    _ignore_unknown(reading.unknown, table)
     return profile, tuple(table.rows)
 
 
@@ -276,12 +277,12 @@ def _search(settings: TsAgentSettings, table: UnderstoodTable) -> SearchSettings
     return SearchSettings(top_k or default.top_k, top_n or default.top_n)
 
 
-def _leave_unknown(unknown: Iterable[str], table: UnderstoodTable) -> None:
+def _ignore_unknown(unknown: Iterable[str], table: UnderstoodTable) -> None:
     vectors = False
     for key in unknown:
         if key.rpartition(".")[2] in _VECTORS:
             vectors = True
         else:
-            table.leave(key, _REASONS.get(key, "it is not known here"))
+            table.ignore(key, _REASONS.get(key, "it is not a known key"))
     if vectors:
-        table.leave("embeddings", "the search makes its own vectors, and keeps them elsewhere")
+        table.ignore("embeddings", "the search computes its own vectors and stores them elsewhere")

@@ -1,4 +1,4 @@
-"""The keys of a TsAgent file that have a meaning here; others may stand beside them."""
+"""The keys of a TsAgent file that have a meaning here. A file may contain others."""
 
 from collections.abc import Callable
 from typing import Literal, TypeVar
@@ -11,7 +11,7 @@ from dragoman.assistant.profile.servers import Argument
 from dragoman.assistant.profile.settings import Secret
 
 Whole = int | float | str
-"""The older form has its numbers as texts."""
+"""The older form has numbers as text."""
 
 
 class TsAgentSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -28,7 +28,7 @@ class TsAgentSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TsAgentText(msgspec.Struct, frozen=True, rename="camel"):
-    """One of `rules` or `references`, and the head of an `.mdt` file."""
+    """An item of `rules` or `references`, or the front matter of an `.mdt` file."""
 
     name: str = ""
     description: str = ""
@@ -38,28 +38,28 @@ class TsAgentText(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TsAgentTool(msgspec.Struct, frozen=True, rename="camel"):
-    """Settings of a tool, or of all tools of a server without settings of their own."""
+    """Settings of a tool, or of all tools without their own."""
 
     permission_required: bool | None = None
     include: Include | None = None
 
 
 class OldPermissions(msgspec.Struct, frozen=True, rename="camel"):
-    """The older form: which tools ask."""
+    """The older form of the tools' permissions."""
 
     server_default: bool | None = None
     tools: dict[str, bool] = {}
 
 
 class OldIncludes(msgspec.Struct, frozen=True, rename="camel"):
-    """The older form: the modes of tools."""
+    """The older form of the tools' include modes."""
 
     server_default: Include | None = None
     tools: dict[str, Include] = {}
 
 
 class TsAgentServer(msgspec.Struct, frozen=True, rename="camel"):
-    """One of `mcpServers`."""
+    """An item of `mcpServers`."""
 
     type: str | None = None
     command: str | None = None
@@ -90,32 +90,32 @@ N = TypeVar("N", int, float)
 
 
 class UnderstoodTable:
-    """Rows in the order in which the keys were looked at."""
+    """The meanings of the keys, in the order in which they were read."""
 
     def __init__(self) -> None:
         self.rows: list[UnderstoodKey] = []
 
-    def take(self, key: str, meaning: str) -> None:
-        """Note that a key counts."""
+    def use(self, key: str, meaning: str) -> None:
+        """Record that a key is used."""
         self.rows.append(UnderstoodKey(key, meaning))
 
-    def leave(self, key: str, reason: str) -> None:
-        """Note that a key does not count."""
-        self.rows.append(UnderstoodKey(key, reason, taken=False))
+    def ignore(self, key: str, reason: str) -> None:
+        """Record that a key is not used."""
+        self.rows.append(UnderstoodKey(key, reason, used=False))
 
     def number(
         self, key: str, value: float | str | None, kind: Callable[[float], N], least: N, meaning: str
     ) -> N | None:
-        """Return a number that may stand there as a text, or note that it is none."""
+        """Return a number, which may be written as text. Record the key as ignored if it is not valid."""
         if value is None:
             return None
         try:
             number = kind(float(value))
         except (ValueError, OverflowError):
-            self.leave(key, "it is no number")
+            self.ignore(key, "it is not a number")
             return None
         if not number >= least:
-            self.leave(key, f"it is less than {least}")
+            self.ignore(key, f"it is less than {least}")
             return None
-        self.take(key, meaning)
+        self.use(key, meaning)
         return number
