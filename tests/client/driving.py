@@ -1,9 +1,10 @@
-"""Agents, sessions and turns for the tests of the client."""
+"""Helpers that start agents, open sessions and read turns."""
 
 import asyncio
 from contextlib import asynccontextmanager
 
-from dragoman.client import Done, Text, connect
+from dragoman.client import connect
+from dragoman.client.events import TextChunk, TurnFinished
 from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol.connection import Connection
 from dragoman.wire import StdioTransport
@@ -30,10 +31,10 @@ async def session_with(command, cwd="/", **options):
 
 @asynccontextmanager
 async def open_connection(command, routes):
-    """Start an agent and open a bare connection to it, with these handlers; leaving stops the agent."""
+    """Start an agent and open a bare connection with these handlers. Leaving stops the agent."""
     async with Supervisor() as supervisor:
         child = await supervisor.start(command, inherit=EVERYTHING)
-        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        transport = StdioTransport.for_child(child)
         async with Connection(transport, routes) as connection:
             yield connection
 
@@ -43,16 +44,16 @@ async def read(turn):
 
 
 async def collect(turn, events):
-    """Read into a list that is still there when the turn fails."""
+    """Read a turn into a list, which keeps the events if the turn fails."""
     async for event in turn:
         events.append(event)
 
 
 def text(events):
-    return "".join(event.text for event in events if isinstance(event, Text))
+    return "".join(event.text for event in events if isinstance(event, TextChunk))
 
 
 def done(events):
     last = events[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, TurnFinished)
     return last

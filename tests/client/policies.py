@@ -1,13 +1,13 @@
-"""A session's directories, and questions about them, for the tests of policies, files and terminals."""
+"""Session directories and permission questions for the tests of policies, files and terminals."""
 
 import asyncio
 from contextlib import asynccontextmanager
 
 from msgspec import Raw
 
-from dragoman.client.action import find_action
-from dragoman.client.policy import Question
-from dragoman.client.tool_call import ToolCallState
+from dragoman.client.permission.action import find_action
+from dragoman.client.permission.policy import PermissionQuestion
+from dragoman.client.sessions.tool_call import ToolCallState
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
@@ -30,12 +30,12 @@ def located(*paths):
 
 
 def question_about(action, *, cwd="/project", title="", options=OPTIONS, content=()):
-    return Question("s", ToolCallState("c", title=title, content=content), options, str(cwd), action)
+    return PermissionQuestion("s", ToolCallState("c", title=title, content=content), options, str(cwd), action)
 
 
 def question_of(root, *, options=OPTIONS, **call):
     state = ToolCallState("c", **call)
-    return Question("s", state, options, str(root), find_action(state, [str(root)]))
+    return PermissionQuestion("s", state, options, str(root), find_action(state, [str(root)]))
 
 
 async def verdict(policy, question):
@@ -43,7 +43,7 @@ async def verdict(policy, question):
 
 
 def request_of(params, method=""):
-    """The request that brings these parameters."""
+    """Return the request with these params."""
     return IncomingRequest(method, Raw(encode(params)), b"1")
 
 
@@ -60,7 +60,7 @@ class Asker:
 
 
 def only(session_id, boundary):
-    """Give the boundary of one session, and of no other."""
+    """Return a function that knows the boundary of one session only."""
 
     def boundary_of(wanted):
         if wanted != session_id:

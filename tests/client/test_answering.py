@@ -1,11 +1,12 @@
-"""What the agent asks, and how it is answered."""
+"""The answers to the agent's permission requests and elicitations."""
 
 import json
 
 import pytest
 
-from dragoman.client import Asked, Decision, allow_all
-from dragoman.client.elicitation import accept
+from dragoman.client.events import PermissionRequested
+from dragoman.client.policies import Decision, allow_all
+from dragoman.client.services.elicitation import accept
 from tests.client.driving import END, read, session_with, text
 from tests.commands import raw
 
@@ -39,7 +40,7 @@ async def events_of(policy, ask=ASK):
 
 async def answer_to(policy):
     events = await events_of(policy)
-    assert sum(isinstance(event, Asked) for event in events) == 1
+    assert sum(isinstance(event, PermissionRequested) for event in events) == 1
     return json.loads(text(events))["result"]["outcome"]
 
 
@@ -55,21 +56,21 @@ async def answer_to(policy):
         (None, "not-now"),
     ],
 )
-async def test_a_decision_selects_an_option_that_fits_it(decision, option):
+async def test_decision_selects_a_matching_option(decision, option):
     policy = None if decision is None else Says(decision)
     assert await answer_to(policy) == {"outcome": "selected", "optionId": option}
 
 
-async def test_a_yes_that_the_agent_offers_only_for_good_is_told_as_a_denial(caplog):
+async def test_allow_without_an_allow_once_option_is_denied(caplog):
     options = [OPTIONS[0], OPTIONS[3]]
     events = await events_of(allow_all(), {**ASK, "params": {**PARAMS, "options": options}})
-    [asked] = [event for event in events if isinstance(event, Asked)]
-    assert (asked.decision.verdict, "no option that allows it once" in asked.decision.reason) == ("deny", True)
+    [asked] = [event for event in events if isinstance(event, PermissionRequested)]
+    assert (asked.decision.verdict, "no option to allow it once" in asked.decision.reason) == ("deny", True)
     assert json.loads(text(events))["result"]["outcome"]["optionId"] == "not-now"
     assert "Dig was denied" in caplog.text
 
 
-async def test_a_question_has_all_that_is_known_of_the_call():
+async def test_question_contains_the_whole_tool_call():
     policy = Says(Decision("allow"))
     await answer_to(policy)
     [question] = policy.questions
@@ -87,7 +88,7 @@ async def answer_to_elicitation(elicit, **scope):
 
 
 @pytest.mark.parametrize("scope", [{"sessionId": "s"}, {"requestId": 3}])
-async def test_an_elicitation_is_answered_by_the_callback(scope):
+async def test_callback_answers_an_elicitation(scope):
     async def elicit(request):
         assert request.message == "Who?"
         return accept({"name": "Ada"})

@@ -1,11 +1,11 @@
-"""One agent for each mistake that agents make: the client survives each, with sense."""
+"""One agent per known mistake of real agents. The client handles each of them."""
 
 import json
 
 import pytest
 
-from dragoman.client import Asked, ModeChanged, Other, OtherContent, ToolChanged
-from dragoman.errors import InvalidResult
+from dragoman.client.events import ModeChanged, NonTextChunk, OtherUpdate, PermissionRequested, ToolCallChanged
+from dragoman.errors import InvalidResultError
 from tests.client.driving import END, agent_of, chunk, done, read, session_with, text
 from tests.commands import raw
 from tests.waiting import until
@@ -41,12 +41,12 @@ async def test_a_line_far_over_64_kib_is_read():
     assert len(text(events)) == 3_000_000
 
 
-async def test_an_answer_to_no_question_is_skipped():
+async def test_answer_without_a_request_is_ignored():
     events, _ = await events_of({"id": 99, "result": {}}, {"id": "x", "error": {"code": 1, "message": ""}}, chunk("a"))
     assert text(events) == "a"
 
 
-async def test_an_update_of_the_session_before_its_answer_is_kept():
+async def test_update_before_the_new_session_answer_is_kept():
     commands = {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a", "description": "b"}]}
     early = {"session/new": [[{"update": commands}, {"result": {"sessionId": "s"}}]]}
     async with session_with(raw(early)) as session:
@@ -54,14 +54,14 @@ async def test_an_update_of_the_session_before_its_answer_is_kept():
         assert len(session.events_between_turns) == 1
 
 
-async def test_an_update_right_behind_the_answer_is_kept():
+async def test_update_directly_after_the_answer_is_kept():
     title = {"sessionUpdate": "session_info_update", "title": "Digging"}
     async with session_with(raw({"session/new": [[{"result": {"sessionId": "s"}}, {"update": title}]]})) as session:
         await session.ask("go")
         assert session.title == "Digging"
 
 
-async def test_updates_for_a_session_that_nobody_opened_are_dropped():
+async def test_updates_for_an_unopened_session_are_dropped():
     stranger = {**chunk("not yours"), "sessionId": "stranger"}
     events, session = await events_of(chunk("a"), stranger, chunk("b"))
     assert text(events) == "ab"
@@ -73,12 +73,12 @@ async def test_an_update_after_the_answer_is_merged_and_shown_once():
     async with session_with(raw({}, late, [chunk("next"), END])) as session:
         events = await read(session.prompt("go"))
         await until(lambda: "c" in session.tool_calls)
-        shown = [event for event in [*events, *session.events_between_turns] if isinstance(event, ToolChanged)]
+        shown = [event for event in [*events, *session.events_between_turns] if isinstance(event, ToolCallChanged)]
         assert len(shown) == 1
         assert await session.ask("again") == "next"
 
 
-async def test_a_wrong_discriminator_is_put_right():
+async def test_wrong_discriminator_is_corrected():
     events, _ = await events_of(
         update(type="agent_message_chunk", content={"type": "text", "text": "a"}),
         update(sessionUpdate="current_mode_update", modeId="code"),
@@ -98,9 +98,9 @@ async def test_a_wrong_discriminator_is_put_right():
         {},
     ],
 )
-async def test_what_cannot_be_put_right_is_shown_as_it_came(misshapen):
+async def test_uncorrectable_update_is_passed_on_unchanged(misshapen):
     events, _ = await events_of({"update": misshapen}, chunk("b"))
-    assert isinstance(events[0], Other)
+    assert isinstance(events[0], OtherUpdate)
     assert events[0].update.data == misshapen
     assert text(events) == "b"
 
@@ -108,25 +108,25 @@ async def test_what_cannot_be_put_right_is_shown_as_it_came(misshapen):
 @pytest.mark.parametrize(
     "params", [None, 3, [], {"sessionId": "s"}, {"sessionId": "s", "update": None}, {"update": {}}]
 )
-async def test_an_update_that_is_none_is_skipped(params):
+async def test_invalid_update_is_skipped(params):
     events, _ = await events_of({"method": "session/update", "params": params}, chunk("b"))
     assert text(events) == "b"
 
 
 async def test_an_unknown_kind_of_content_is_shown():
     events, _ = await events_of(update(sessionUpdate="agent_message_chunk", content={"type": "smell", "of": "rain"}))
-    assert isinstance(events[0], OtherContent)
+    assert isinstance(events[0], NonTextChunk)
     assert events[0].block.data == {"type": "smell", "of": "rain"}
 
 
-async def test_an_update_of_a_call_never_announced_makes_it_known():
+async def test_update_of_an_unannounced_call_creates_it():
     events, session = await events_of(update(sessionUpdate="tool_call_update", toolCallId="c", status="completed"))
-    assert isinstance(events[0], ToolChanged)
+    assert isinstance(events[0], ToolCallChanged)
     assert events[0].is_new
     assert session.tool_calls["c"].status == "completed"
 
 
-async def test_a_call_that_is_announced_twice_is_one_call():
+async def test_call_announced_twice_is_one_call():
     content = [{"type": "content", "content": {"type": "text", "text": "deep"}}]
     events, session = await events_of(
         update(sessionUpdate="tool_call", toolCallId="c", title="Dig", kind="edit", content=content, rawInput={"a": 1}),
@@ -139,7 +139,7 @@ async def test_a_call_that_is_announced_twice_is_one_call():
     assert events[0].call.title == "Dig"
 
 
-async def test_null_changes_nothing():
+async def test_null_fields_change_nothing():
     nulls = {"title": None, "kind": None, "status": None, "content": None, "locations": None, "rawInput": None}
     _, session = await events_of(
         update(sessionUpdate="tool_call", toolCallId="c", title="Dig", kind="edit", status="in_progress", rawInput=1),
@@ -151,7 +151,7 @@ async def test_null_changes_nothing():
     assert session.tool_calls["d"].title == ""
 
 
-async def test_content_that_is_emptied_is_empty():
+async def test_empty_content_replaces_the_content():
     content = [{"type": "content", "content": {"type": "text", "text": "deep"}}]
     _, session = await events_of(
         update(sessionUpdate="tool_call", toolCallId="c", title="Dig", content=content),
@@ -160,20 +160,20 @@ async def test_content_that_is_emptied_is_empty():
     assert session.tool_calls["c"].content == ()
 
 
-async def test_a_call_that_never_ends_stays_as_it_was_last_seen():
+async def test_unfinished_call_keeps_its_last_state():
     _, session = await events_of(update(sessionUpdate="tool_call", toolCallId="c", title="Dig", status="in_progress"))
     assert not session.tool_calls["c"].is_over
 
 
-async def test_a_permission_for_a_call_never_announced_is_decided():
+async def test_permission_for_an_unannounced_call_is_decided():
     events, session = await events_of(permission({"toolCallId": "c", "title": "Dig"}), {"hear": "answer"})
-    [asked] = [event for event in events if isinstance(event, Asked)]
+    [asked] = [event for event in events if isinstance(event, PermissionRequested)]
     assert asked.question.tool_call.title == "Dig"
     assert '"optionId": "no"' in text(events)
     assert session.tool_calls["c"].title == "Dig"
 
 
-async def test_a_permission_without_an_option_to_reject_is_never_allowed_nor_cancelled():
+async def test_permission_request_without_a_reject_option_is_an_error():
     events, _ = await events_of(permission({"toolCallId": "c"}, OPTIONS[:1]), {"hear": "answer"})
     assert json.loads(text(events))["error"]["code"] == -32602
 
@@ -184,7 +184,7 @@ async def test_a_permission_for_an_unknown_session_is_an_error():
 
 
 @pytest.mark.parametrize("method", ["fs/read_text_file", "terminal/create", "elicitation/create", "sing", "_vendor/x"])
-async def test_requests_for_what_we_do_not_offer_are_answered(method):
+async def test_requests_for_missing_services_are_answered(method):
     params = {"sessionId": "s", "path": "/etc/passwd", "command": "true"}
     events, _ = await events_of({"id": "x", "method": method, "params": params}, {"hear": "answer"})
     assert json.loads(text(events)) == {
@@ -194,18 +194,18 @@ async def test_requests_for_what_we_do_not_offer_are_answered(method):
     }
 
 
-async def test_the_id_of_a_session_that_is_open_already_is_refused():
+async def test_new_session_with_an_open_id_is_refused():
     async with agent_of(raw()) as agent:
         await agent.new_session("/")
-        with pytest.raises(InvalidResult, match="open already"):
+        with pytest.raises(InvalidResultError, match="already open"):
             await agent.new_session("/")
 
 
-async def test_a_list_that_never_ends_is_ended():
+async def test_endless_session_list_raises_an_error():
     page = {"sessions": [{"sessionId": "a", "cwd": "/"}], "nextCursor": "again"}
     command = raw({"session/list": [[{"result": page}]]}, capabilities={"sessionCapabilities": {"list": {}}})
     async with agent_of(command) as agent:
-        with pytest.raises(InvalidResult, match="same cursor"):
+        with pytest.raises(InvalidResultError, match="same cursor"):
             _ = [info async for info in agent.list_sessions()]
 
 
@@ -216,7 +216,7 @@ async def test_a_load_without_a_replay_has_no_history():
         assert done(await read(session.prompt("go"))).stop_reason == "end_turn"
 
 
-async def test_a_resume_that_replays_is_kept_out_of_the_next_turn():
+async def test_replay_of_a_resume_is_not_part_of_the_next_turn():
     script = {"session/resume": [[chunk("old"), {"result": {}}]]}
     async with agent_of(
         raw(script, [chunk("new"), END], capabilities={"sessionCapabilities": {"resume": {}}})

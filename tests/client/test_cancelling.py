@@ -1,12 +1,14 @@
-"""Cancelling a turn, and leaving it."""
+"""Cancelling and leaving a turn."""
 
 import asyncio
 import json
 
 import pytest
 
-from dragoman.client import Asked, CancelIgnored, Decision, Text
-from dragoman.client import turn as turns
+from dragoman.client.errors import CancelIgnoredError
+from dragoman.client.events import PermissionRequested, TextChunk
+from dragoman.client.policies import Decision
+from dragoman.client.sessions import turn as turns
 from dragoman.testing import steps
 from tests.client.driving import END, agent_of, chunk, done, read, session_with, text
 from tests.commands import raw, scripted
@@ -25,7 +27,7 @@ def ask_permission(request_id):
 
 
 class Forever:
-    """A policy that never decides, and tells when it was asked and when it was told to stop."""
+    """A policy that never decides, and records when it was asked and cancelled."""
 
     def __init__(self):
         self.asked = asyncio.Event()
@@ -39,7 +41,7 @@ class Forever:
             self.stopped.set()
 
 
-async def test_a_cancelled_turn_ends_with_cancelled_and_the_session_goes_on():
+async def test_cancelled_turn_ends_and_the_session_stays_usable():
     async with session_with(scripted([steps.Say("a"), steps.WaitForCancel()], [steps.Say("b")])) as session:
         turn = session.prompt("go")
         await anext(turn)
@@ -55,7 +57,7 @@ async def test_cancelling_when_nothing_runs_sends_nothing():
 
 
 @pytest.mark.parametrize("request_id", [7, "seven", -1])
-async def test_a_pending_permission_is_answered_cancelled_under_its_own_id(request_id):
+async def test_pending_permission_request_is_answered_cancelled(request_id):
     policy = Forever()
     wait = [ask_permission(request_id), {"hear": "session/cancel"}, {"hear": "answer"}, CANCELLED]
     async with session_with(raw({}, wait), policy=policy) as session:
@@ -64,13 +66,13 @@ async def test_a_pending_permission_is_answered_cancelled_under_its_own_id(reque
         session.cancel()
         events = await reading
         await policy.stopped.wait()
-    heard = [json.loads(event.text) for event in events if isinstance(event, Text)]
+    heard = [json.loads(event.text) for event in events if isinstance(event, TextChunk)]
     assert heard[0]["params"] == {"sessionId": "s"}
     assert heard[1] == {"jsonrpc": "2.0", "id": request_id, "result": {"outcome": {"outcome": "cancelled"}}}
-    assert [event.decision for event in events if isinstance(event, Asked)] == [None]
+    assert [event.decision for event in events if isinstance(event, PermissionRequested)] == [None]
 
 
-async def test_a_permission_that_is_asked_for_after_the_cancel_is_answered_cancelled_too():
+async def test_permission_request_after_the_cancel_is_answered_cancelled():
     ask = [ask_permission(7), {"hear": "answer"}]
     turn = [chunk("a"), {"hear": "session/cancel"}, *ask, *ask, CANCELLED]
     async with session_with(raw({}, turn, [*ask, END])) as session:
@@ -81,7 +83,7 @@ async def test_a_permission_that_is_asked_for_after_the_cancel_is_answered_cance
         assert '"optionId": "no"' in await session.ask("again")
 
 
-async def test_a_decision_that_comes_with_the_cancel_is_none_any_more():
+async def test_decision_made_during_the_cancel_does_not_count():
     class CancelsAndAllows:
         async def decide(self, question):
             session.cancel()
@@ -93,7 +95,7 @@ async def test_a_decision_that_comes_with_the_cancel_is_none_any_more():
     assert '"outcome": {"outcome": "cancelled"}' in text(events)
 
 
-async def test_a_pending_elicitation_is_answered_cancel():
+async def test_pending_elicitation_is_answered_cancel():
     asked = asyncio.Event()
 
     async def elicit(request):
@@ -111,7 +113,7 @@ async def test_a_pending_elicitation_is_answered_cancel():
         assert '{"id": "e", "jsonrpc": "2.0", "result": {"action": "cancel"}}' in text(await reading)
 
 
-async def test_only_the_questions_of_the_cancelled_session_are_given_up():
+async def test_cancel_only_ends_questions_of_its_session():
     policy = Forever()
     turn = [steps.AskPermission()]
     async with agent_of(scripted(turn), policy=policy) as agent:
@@ -171,7 +173,7 @@ async def test_the_end_of_async_with_waits_for_the_end_of_the_turn():
         assert await session.ask("again") == "b"
 
 
-async def test_what_comes_after_leaving_is_no_part_of_the_next_turn():
+async def test_events_after_leaving_are_not_part_of_the_next_turn():
     left = [chunk("a"), {"hear": "session/cancel"}, chunk("late"), CANCELLED]
     async with session_with(raw({}, left, [chunk("b"), END])) as session:
         async for _ in session.prompt("go"):
@@ -180,7 +182,7 @@ async def test_what_comes_after_leaving_is_no_part_of_the_next_turn():
         assert not session.events_between_turns
 
 
-async def test_an_error_instead_of_cancelled_is_no_error():
+async def test_error_answer_to_a_cancelled_turn_is_not_raised():
     turn = [chunk("a"), {"hear": "session/cancel"}, {"error": {"code": -32603, "message": "aborted"}}]
     async with session_with(raw({}, turn)) as session:
         events = session.prompt("go")
@@ -198,10 +200,10 @@ async def test_end_turn_after_a_cancel_is_passed_on():
         assert done(await read(events)).stop_reason == "end_turn"
 
 
-async def test_an_agent_that_ignores_the_cancel_is_told_of(monkeypatch):
+async def test_agent_that_ignores_the_cancel_raises_an_error(monkeypatch):
     monkeypatch.setattr(turns, "CANCEL_TIMEOUT_S", 0.2)
     async with session_with(raw({}, [chunk("a")])) as session:
         async for _ in session.prompt("go"):
             break
-        with pytest.raises(CancelIgnored, match=r"0\.2 s"):
+        with pytest.raises(CancelIgnoredError, match=r"0\.2 s"):
             await session.ask("again")

@@ -1,4 +1,4 @@
-"""What is refused here, before anything is sent: the agent would hear of it in `said` otherwise."""
+"""Invalid requests are refused before they are sent. The agent would list them in `said` otherwise."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.client import BadDirectory, MissingCapability, NotOffered, SessionClosed
+from dragoman.client.errors import InvalidDirectoryError, MissingCapabilityError, NotOfferedError, SessionClosedError
 from dragoman.protocol import v1
 from tests.client.driving import END, agent_of, chunk
 from tests.commands import raw
@@ -72,9 +72,9 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("capability", CALLS)
-async def test_what_the_agent_cannot_do_is_refused_with_the_name_of_the_capability(capability):
+async def test_missing_capability_is_named_in_the_error(capability):
     async with agent_of(raw({**METHODS, "session/new": FATAL}, capabilities={})) as agent:
-        with pytest.raises(MissingCapability, match=re.escape(capability)) as caught:
+        with pytest.raises(MissingCapabilityError, match=re.escape(capability)) as caught:
             await CALLS[capability](agent)
         assert caught.value.capability == f"agentCapabilities.{capability}"
 
@@ -83,12 +83,12 @@ async def test_what_the_agent_cannot_do_is_refused_with_the_name_of_the_capabili
 async def test_blocks_that_the_agent_cannot_read_are_refused(capability):
     async with agent_of(raw({}, [{"exit": 9}], capabilities={})) as agent:
         session = await agent.new_session("/")
-        with pytest.raises(MissingCapability, match=re.escape(capability)):
+        with pytest.raises(MissingCapabilityError, match=re.escape(capability)):
             session.prompt(["look:", BLOCKS[capability]])
 
 
 @pytest.mark.parametrize("capability", CALLS)
-async def test_what_the_agent_can_do_is_sent(capability):
+async def test_supported_requests_are_sent(capability):
     answer = {"result": {"sessionId": "x", "sessions": []}}
     script = {method: [[answer]] for method in METHODS} | {"session/new": [[answer]]}
     async with agent_of(raw(script, capabilities=EVERYTHING)) as agent:
@@ -103,16 +103,16 @@ async def test_every_block_is_sent_to_an_agent_that_can_read_it():
 
 
 @pytest.mark.parametrize("cwd", ["~/project", "~", "", "a\0b"])
-async def test_a_directory_that_only_a_shell_understands_is_refused(cwd):
+async def test_directory_with_a_tilde_is_refused(cwd):
     async with agent_of(raw({"session/new": FATAL}, capabilities=EVERYTHING)) as agent:
-        with pytest.raises(BadDirectory):
+        with pytest.raises(InvalidDirectoryError):
             await agent.new_session(cwd)
-        with pytest.raises(BadDirectory):
+        with pytest.raises(InvalidDirectoryError):
             await agent.new_session("/", additional_directories=[cwd])
 
 
 @pytest.mark.parametrize(("cwd", "sent"), [("project", "project"), (Path("./project/../b"), "b"), (".", "")])
-async def test_a_relative_directory_is_taken_from_ours_and_sent_as_absolute(cwd, sent, tmp_path, monkeypatch):
+async def test_relative_directory_is_sent_as_absolute(cwd, sent, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     expected = os.path.join(tmp_path, sent).rstrip("/")
     async with agent_of(raw({}, capabilities=EVERYTHING), cwd="/") as agent:
@@ -120,7 +120,7 @@ async def test_a_relative_directory_is_taken_from_ours_and_sent_as_absolute(cwd,
         assert (session.cwd, session.additional_directories) == (expected, (expected,))
 
 
-async def test_no_servers_are_an_empty_list(tmp_path):
+async def test_missing_servers_are_sent_as_an_empty_list(tmp_path):
     heard = """
 import json, sys
 for line in sys.stdin:
@@ -134,9 +134,9 @@ for line in sys.stdin:
         assert (await agent.new_session(tmp_path)).cwd == str(tmp_path)
 
 
-async def test_a_way_to_log_in_that_is_not_offered_is_refused():
+async def test_unknown_login_method_is_refused():
     async with agent_of(raw({"authenticate": FATAL})) as agent:
-        with pytest.raises(NotOffered, match="offers none"):
+        with pytest.raises(NotOfferedError, match="offers none"):
             await agent.authenticate("key")
 
 
@@ -151,7 +151,7 @@ OPTION = {
 SET_UP = {"session/new": [[{"result": {"sessionId": "s", "modes": MODES, "configOptions": [OPTION]}}]]}
 
 
-async def test_modes_and_options_are_set_and_known():
+async def test_modes_and_options_can_be_set():
     larger = {"result": {"configOptions": [{**OPTION, "currentValue": "large"}]}}
     async with agent_of(raw(SET_UP | {"session/set_config_option": [[larger]]})) as agent:
         session = await agent.new_session("/")
@@ -162,19 +162,19 @@ async def test_modes_and_options_are_set_and_known():
         assert [option.current_value for option in session.config_options] == ["large"]
 
 
-async def test_modes_and_options_that_are_not_offered_are_refused():
+async def test_unknown_modes_and_options_are_refused():
     async with agent_of(raw(SET_UP | {"session/set_mode": FATAL, "session/set_config_option": FATAL})) as agent:
         session = await agent.new_session("/")
-        with pytest.raises(NotOffered, match="ask, code"):
+        with pytest.raises(NotOfferedError, match="ask, code"):
             await session.set_mode("fly")
-        with pytest.raises(NotOffered, match="model"):
+        with pytest.raises(NotOfferedError, match="model"):
             await session.set_config_option("wings", True)
 
 
 @pytest.mark.parametrize("leave", ["close", "delete"])
-async def test_a_session_that_was_closed_or_deleted_takes_no_prompt(leave):
+async def test_closed_or_deleted_session_refuses_prompts(leave):
     async with agent_of(raw({}, [{"exit": 9}], capabilities=EVERYTHING)) as agent:
         session = await agent.new_session("/")
         await getattr(session, leave)()
-        with pytest.raises(SessionClosed):
+        with pytest.raises(SessionClosedError):
             await session.ask("hello?")

@@ -1,4 +1,4 @@
-"""MCP servers given in any shape become what the protocol wants, or are refused in words."""
+"""MCP servers in all accepted forms are converted, and others are refused with a reason."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.client.problem import MissingCapability
-from dragoman.client.servers import BadServer, as_servers
+from dragoman.client.problem import MissingCapabilityError
+from dragoman.client.services.servers import InvalidServerError, as_servers
 from dragoman.mcp.definition import AcpServer, HttpServer, SseServer, StdioServer
 from dragoman.protocol import v1
 
@@ -54,7 +54,7 @@ def stdio(name, command, *args, **env):
     ],
     ids=lambda value: str(value) if isinstance(value, str | list | tuple) else type(value).__name__,
 )
-def test_each_shape_is_taken(given, expected):
+def test_each_form_is_accepted(given, expected):
     assert only([given], cwd="/project") == expected
 
 
@@ -69,7 +69,7 @@ def test_each_shape_is_taken(given, expected):
     ],
     ids=repr,
 )
-def test_a_mapping_gives_names(given, expected):
+def test_mapping_names_the_servers(given, expected):
     assert only({"mine": given}) == expected
 
 
@@ -85,11 +85,11 @@ def test_a_mapping_gives_names(given, expected):
         ("docker run -i image", "docker"),
     ],
 )
-def test_a_command_is_named_for_the_program_that_people_know(command, name):
+def test_command_is_named_after_its_program(command, name):
     assert only([command]).name == name
 
 
-def test_names_that_nobody_chose_are_told_apart():
+def test_generated_names_are_unique():
     servers = as_servers(["sh -c a", "sh -c b", StdioServer("sh-3", "x"), "sh -c c"], ALL)
     assert [server.name for server in servers] == ["sh", "sh-2", "sh-3", "sh-4"]
 
@@ -102,7 +102,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_of_other_programs_are_read(tmp_path, name):
+def test_config_files_of_other_programs_are_read(tmp_path, name):
     (tmp_path / name).write_text(json.dumps(FILES[name]))
     environment = {**os.environ, "HELLO": "hi"}
     expected = stdio("one", SH, "-c", "hi", A="b")
@@ -110,31 +110,31 @@ def test_files_of_other_programs_are_read(tmp_path, name):
         assert only(given, cwd=str(tmp_path), environment=environment) == expected
 
 
-def test_all_servers_of_a_file_join_the_others(tmp_path):
+def test_servers_of_a_file_are_added_to_the_others(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"mcpServers": {"a": {"command": "sh"}, "b": {"url": "http://b"}}}))
     servers = as_servers(["sh", tmp_path / "x.json"], ALL)
     assert [server.name for server in servers] == ["sh", "a", "b"]
 
 
-def test_a_file_that_cannot_be_used_is_refused_with_all_that_is_wrong(tmp_path):
+def test_unusable_file_is_refused_with_all_its_problems(tmp_path):
     entries = {"a": {"command": "sh"}, "b": {}, "c": {"command": "sh", "env": {"KEY": "${SURELY_NOT_SET}"}}}
     (tmp_path / "x.json").write_text(json.dumps({"mcpServers": entries}))
-    with pytest.raises(BadServer) as caught:
+    with pytest.raises(InvalidServerError) as caught:
         as_servers(tmp_path / "x.json", ALL)
     words = str(caught.value)
     assert f"the MCP servers in {tmp_path / 'x.json'} cannot be used: b: expected a command or a url" in words
     assert "c: env.KEY: the environment variable SURELY_NOT_SET is not set" in words
 
 
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
+def test_missing_or_binary_file_is_refused(tmp_path):
     (tmp_path / "x.json").write_bytes(b"\xff")
-    with pytest.raises(BadServer, match="no text in UTF-8"):
+    with pytest.raises(InvalidServerError, match="not UTF-8 text"):
         as_servers(tmp_path / "x.json", ALL)
-    with pytest.raises(BadServer, match="No such file"):
+    with pytest.raises(InvalidServerError, match="No such file"):
         as_servers(tmp_path / "y.json", ALL)
 
 
-def test_a_program_that_wants_another_directory_is_started_there(tmp_path):
+def test_server_is_started_in_its_configured_directory(tmp_path):
     there = tmp_path / "it's $HOME"
     there.mkdir()
     definition = StdioServer("one", sys.executable, ("-c", "import os, sys; print(os.getcwd(), sys.argv[1:])", "a b"))
@@ -148,21 +148,21 @@ def test_a_program_that_wants_another_directory_is_started_there(tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("uvx mcp-server-time", "are given as a list, a mapping from names or the Path of a file, got str"),
-        (3, "are given as a list"),
+        ("uvx mcp-server-time", "expected MCP servers as a list, a mapping by name or the Path of a file, got str"),
+        (3, "expected MCP servers as a list"),
         ([""], "got an empty command"),
         ([[]], "got an empty command"),
         ([["sh", 3]], "got list"),
         ([3], "got int"),
-        (["sh 'unfinished"], "No closing quotation; give it as a list of words"),
-        (["ws://secret.example"], "has to begin with http:// or https://"),
-        (["http://with a blank"], "has to begin with http:// or https://"),
+        (["sh 'unfinished"], "No closing quotation; pass it as a list of words"),
+        (["ws://secret.example"], "must start with http:// or https://"),
+        (["http://with a blank"], "must start with http:// or https://"),
         ({"one": Path("x.json")}, "got PosixPath"),
     ],
     ids=repr,
 )
-def test_what_is_no_server_is_refused_in_words(given, words):
-    with pytest.raises(BadServer) as caught:
+def test_invalid_server_is_refused_with_a_reason(given, words):
+    with pytest.raises(InvalidServerError) as caught:
         as_servers(given, ALL)
     assert words in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -177,12 +177,12 @@ def test_what_is_no_server_is_refused_in_words(given, words):
     ],
     ids=["http", "sse", "acp"],
 )
-def test_what_the_agent_cannot_reach_is_refused_by_the_name_of_the_capability(given, capability):
-    with pytest.raises(MissingCapability) as caught:
+def test_unsupported_transport_is_refused_with_its_capability(given, capability):
+    with pytest.raises(MissingCapabilityError) as caught:
         as_servers(["sh", given], NONE, agent="tiny 1.0")
     assert caught.value.capability == capability
     assert "tiny 1.0" in str(caught.value)
 
 
-def test_programs_can_always_be_given():
+def test_stdio_servers_need_no_capability():
     assert only(["sh"]) in as_servers(["sh"], NONE)

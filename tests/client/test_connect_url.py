@@ -1,4 +1,4 @@
-"""Connecting to an agent at a URL: what it is told, and every way it can fail."""
+"""Connecting to an agent at a URL, and all ways it can fail."""
 
 import asyncio
 import json
@@ -8,17 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 from websockets.asyncio.server import serve
 
-from dragoman.client import (
-    BadAddress,
-    ConnectFailed,
-    Text,
-    WrongVersion,
-    allow_all,
-    connect_url,
-    connect_url_sync,
-    read_trajectory,
-)
-from dragoman.errors import ConnectionClosed
+from dragoman.client import connect_url, connect_url_sync, read_trajectory
+from dragoman.client.errors import ConnectError, InvalidAddressError, WrongVersionError
+from dragoman.client.events import TextChunk
+from dragoman.client.policies import allow_all
+from dragoman.errors import ConnectionClosedError
 from dragoman.testing import ScriptedAgent, steps
 from dragoman.wire.websocket import WebSocketTransport
 from tests.protocol.rough_server import rough_server
@@ -28,7 +22,7 @@ TOKEN = "s3cret-t0ken"
 
 @asynccontextmanager
 async def scripted_server(*turns, seen=None, opened=None):
-    """The scripted agent behind a WebSocket."""
+    """Serve the scripted agent on a WebSocket."""
 
     async def answer(connection):
         if seen is not None:
@@ -41,7 +35,7 @@ async def scripted_server(*turns, seen=None, opened=None):
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp"
 
 
-async def failure_of(url, kind=ConnectFailed, **options):
+async def failure_of(url, kind=ConnectError, **options):
     with pytest.raises(kind) as caught:
         async with connect_url(url, **options):
             pass
@@ -49,7 +43,7 @@ async def failure_of(url, kind=ConnectFailed, **options):
     return caught.value
 
 
-async def test_a_conversation_with_an_agent_elsewhere(tmp_path):
+async def test_conversation_with_a_remote_agent(tmp_path):
     seen = []
     async with (
         scripted_server([steps.Say("a "), steps.AskPermission(), steps.Say("b")], seen=seen) as url,
@@ -57,7 +51,7 @@ async def test_a_conversation_with_an_agent_elsewhere(tmp_path):
     ):
         assert agent.info.name == "dragoman-scripted-agent"
         session = await agent.new_session(tmp_path)
-        texts = [event.text async for event in session.prompt("go") if isinstance(event, Text)]
+        texts = [event.text async for event in session.prompt("go") if isinstance(event, TextChunk)]
         assert texts == ["a ", "outcome: selected yes", "b"]
     assert seen == [f"Bearer {TOKEN}"]
 
@@ -74,27 +68,27 @@ async def test_the_conversation_is_recorded_without_the_token(tmp_path):
     assert len(list(read_trajectory(record))) > 4
 
 
-async def test_what_gets_lost_later_fails_every_call(tmp_path):
+async def test_lost_connection_fails_every_call(tmp_path):
     opened = []
     turn = [steps.Say("a"), steps.WaitForCancel()]
     async with scripted_server(turn, opened=opened) as url, connect_url(url) as agent:
         session = await agent.new_session(tmp_path)
-        with pytest.raises(ConnectionClosed, match="the WebSocket was closed"):
+        with pytest.raises(ConnectionClosedError, match="the WebSocket was closed"):
             async for _ in session.prompt("go"):
                 opened[0].transport.abort()
 
 
-async def test_a_refusal_says_what_to_do():
+async def test_refused_connection_says_what_to_do():
     async with rough_server() as server:
         server.on_post = lambda request: request.reply(401, b'{"error": "no token"}') is None
         error = await failure_of(server.url, token=TOKEN)
         assert str(error) == (
-            f"{server.url} answered HTTP 401 (no token): it wants a token, or another one; "
-            "a command takes it from --token-file FILE or $DRAGOMAN_TOKEN"
+            f"{server.url} answered HTTP 401 (no token): it needs a valid token; "
+            "pass it with --token-file FILE or in $DRAGOMAN_TOKEN"
         )
 
 
-async def test_an_agent_that_refuses_to_begin_is_quoted():
+async def test_refused_initialize_is_quoted():
     async with rough_server() as server:
         error = {"code": -32603, "message": "Initialize failed"}
 
@@ -103,29 +97,29 @@ async def test_an_agent_that_refuses_to_begin_is_quoted():
             return request.reply(500, json.dumps(answer).encode()) is None
 
         server.on_post = refuse
-        assert "refused to begin: Initialize failed\n" in str(await failure_of(server.url))
+        assert "refused to start: Initialize failed\n" in str(await failure_of(server.url))
 
 
-async def test_an_agent_of_another_version_is_named():
+async def test_agent_with_another_version_is_reported():
     async with rough_server() as server:
         answer = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 7}}
         body = json.dumps(answer).encode()
         server.on_post = lambda request: request.reply(200, body, Acp_Connection_Id="c") is None
-        assert (await failure_of(server.url, WrongVersion)).theirs == 7
+        assert (await failure_of(server.url, WrongVersionError)).theirs == 7
 
 
-async def test_a_server_that_never_answers_is_given_up():
+async def test_server_that_never_answers_times_out():
     async with rough_server() as server:
         server.on_post = lambda request: True
         error = await failure_of(server.url, start_timeout_s=0.5)
         assert "did not answer within 0.5 s" in str(error)
 
 
-async def test_what_is_no_url_is_refused_before_anything_is_sent():
-    assert "has no scheme" in str(await failure_of("localhost", BadAddress, token=TOKEN))
+async def test_invalid_url_is_refused_before_connecting():
+    assert "has no scheme" in str(await failure_of("localhost", InvalidAddressError, token=TOKEN))
 
 
-def test_it_works_without_async(tmp_path):
+def test_connect_url_sync_works(tmp_path):
     ready = threading.Event()
     urls = []
 

@@ -1,10 +1,10 @@
-"""What an agent wants to know from a person."""
+"""Elicitation: forms and pages that an agent shows to the user."""
 
 import msgspec
 import pytest
 
-from dragoman.client.elicitation import accept, answer_with, cancel, decline, find_problems
-from dragoman.errors import ErrorCode, InvalidParams
+from dragoman.client.services.elicitation import accept, answer_with, cancel, decline, find_problems
+from dragoman.errors import ErrorCode, InvalidParamsError
 from dragoman.protocol import v1
 from dragoman.protocol.decode import decode_params
 from dragoman.protocol.methods import ELICITATION_CREATE
@@ -39,17 +39,17 @@ async def answer(reply, params=None):
     return await answer_with(lambda question: reply)(params or asking())
 
 
-async def test_a_form_that_fits_is_sent():
+async def test_valid_form_is_sent():
     content = {"name": "Grace", "size": "large", "age": 85}
     assert await answer(accept(content)) == v1.ElicitationAcceptAction(content=content)
 
 
-async def test_a_person_may_decline_or_leave_it():
+async def test_user_may_decline_or_cancel():
     assert await answer(decline()) == v1.ElicitationDeclineAction()
     assert await answer(cancel()) == v1.ElicitationCancelAction()
 
 
-async def test_the_function_gets_the_message_the_schema_and_what_to_begin_with():
+async def test_handler_gets_message_schema_and_defaults():
     seen = []
 
     async def elicit(question):
@@ -62,15 +62,15 @@ async def test_the_function_gets_the_message_the_schema_and_what_to_begin_with()
     assert list(question.schema.properties) == ["name", "size", "age"]
 
 
-async def test_a_page_is_agreed_to_without_content():
+async def test_agreed_page_is_answered_without_content():
     seen = []
     agree = answer_with(lambda question: seen.append(question) or accept({"token": "secret"}))
     assert await agree(page()) == v1.ElicitationAcceptAction()
     assert (seen[0].url, seen[0].elicitation_id, seen[0].schema) == ("https://x.example/a", "e", None)
 
 
-async def test_a_mode_that_nobody_knows_is_refused():
-    with pytest.raises(InvalidParams) as caught:
+async def test_unknown_elicitation_mode_is_refused():
+    with pytest.raises(InvalidParamsError) as caught:
         await answer(accept(), asking(mode="hologram"))
     assert caught.value.code == ErrorCode.INVALID_PARAMS
 
@@ -81,7 +81,7 @@ async def test_a_mode_that_nobody_knows_is_refused():
         ({}, "name is missing"),
         (None, "name is missing"),
         ({"name": "Ada", "more": 1}, "more was not asked for"),
-        ({"name": 5}, "name has to be a text"),
+        ({"name": 5}, "name must be text"),
         ({"name": "A"}, "at least 2 characters"),
         ({"name": "Adelaide"}, "at most 5 characters"),
         ({"name": "Ada", "size": "huge"}, "one of small, large"),
@@ -92,7 +92,7 @@ async def test_a_mode_that_nobody_knows_is_refused():
         ({"name": "Ada", "age": None}, "whole number"),
     ],
 )
-async def test_a_form_that_does_not_fit_is_cancelled_and_says_why_in_the_log(content, problem, caplog):
+async def test_invalid_form_is_cancelled_and_logged(content, problem, caplog):
     assert await answer(accept(content)) == v1.ElicitationCancelAction()
     assert problem in caplog.text
 
@@ -118,18 +118,18 @@ ONE = {"type": "string", "oneOf": [{"const": "x", "title": "X"}]}
         ({"type": "hologram"}, [1, "x"], []),
     ],
 )
-def test_each_kind_of_field_takes_what_fits_and_nothing_else(schema, good, bad):
+def test_each_field_type_accepts_only_valid_values(schema, good, bad):
     form = schema_of(field=schema)
     assert [find_problems(form, {"field": value}) for value in good] == [[]] * len(good)
     assert all(find_problems(form, {"field": value}) for value in bad)
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|a)*$", "a*a*a*a*a*b", r"(a)\1", "(", "x" * 1000])
-def test_a_pattern_that_could_take_for_ever_or_is_none_is_not_tried(pattern):
+def test_slow_or_invalid_pattern_is_not_tried(pattern):
     assert find_problems(schema_of(field={"type": "string", "pattern": pattern}), {"field": "a" * 50 + "!"}) == []
 
 
-def test_a_long_text_is_not_tried_with_a_pattern():
+def test_long_text_is_not_matched_against_a_pattern():
     assert (
         find_problems(schema_of(field={"type": "string", "pattern": "a+a+$"}), {"field": "a" * 1_000_000 + "!"}) == []
     )

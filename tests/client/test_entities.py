@@ -1,12 +1,12 @@
-"""Compactions, subagents and messages between sessions, as a client is shown them."""
+"""Compactions, subagents and messages between sessions, as the client receives them."""
 
 from dragoman.client.events import (
     CompactionChanged,
-    MessagePassed,
+    SessionMessageChanged,
     SubagentChanged,
     SubagentEvent,
-    Text,
-    ToolChanged,
+    TextChunk,
+    ToolCallChanged,
 )
 from tests.client.driving import END, agent_of, chunk
 from tests.commands import dragoman, raw
@@ -42,14 +42,14 @@ async def events_of(*replies):
         return session, [event async for event in session.prompt("go")]
 
 
-async def test_a_client_takes_notices_compactions_and_subagents(tmp_path):
+async def test_client_advertises_notices_compactions_and_subagents(tmp_path):
     async with agent_of(raw({}, [END]), record=tmp_path / "record") as agent:
         await agent.new_session("/")
     assert b'"compaction":{}' in (tmp_path / "record").read_bytes()
     assert b'"subagents":{}' in (tmp_path / "record").read_bytes()
 
 
-async def test_a_summary_grows_by_chunks_until_the_end_replaces_it():
+async def test_final_summary_replaces_its_chunks():
     session, events = await events_of(
         compaction("in_progress"),
         summary_chunk("In "),
@@ -66,7 +66,7 @@ async def test_a_summary_grows_by_chunks_until_the_end_replaces_it():
     assert session.entities.compactions["c"].text == "In short."
 
 
-async def test_a_field_that_is_left_out_stays_and_null_clears_it():
+async def test_missing_field_is_kept_and_null_clears_it():
     _, events = await events_of(
         compaction("failed", error="too long"), compaction("failed"), compaction("completed", error=None)
     )
@@ -86,7 +86,7 @@ async def test_a_field_that_is_left_out_stays_and_null_clears_it():
     assert session.entities.subagents["child"] == third
 
 
-async def test_events_of_a_subagent_come_with_it_and_are_no_part_of_the_answer():
+async def test_subagent_events_are_not_part_of_the_answer():
     call = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Read", "kind": "read", "status": "completed"}
     session, events = await events_of(
         {"update": {**call, "title": "Own"}},
@@ -95,28 +95,28 @@ async def test_events_of_a_subagent_come_with_it_and_are_no_part_of_the_answer()
         of_child(call),
         chunk("Done."),
     )
-    assert [event.event.text for event in events if _is_child(event, Text)] == ["I read."]
-    assert [event.event.call.title for event in events if _is_child(event, ToolChanged)] == ["Read"]
+    assert [event.event.text for event in events if _is_child(event, TextChunk)] == ["I read."]
+    assert [event.event.call.title for event in events if _is_child(event, ToolCallChanged)] == ["Read"]
     assert {event.subagent.title for event in events if isinstance(event, SubagentEvent)} == {"Reader"}
     assert events[-1].text == "Done."
     assert session.tool_calls["1"].title == "Own"
 
 
-async def test_a_subagent_may_have_one_of_its_own():
+async def test_subagent_may_have_a_subagent():
     grandchild = {"sessionUpdate": "subagent_update", "sessionId": "grandchild", "title": "Helper"}
     _, events = await events_of(
         subagent(title="Reader"), of_child(grandchild), {"update": said("Deep."), "sessionId": "grandchild"}
     )
-    [deep] = [event for event in events if _is_child(event, Text)]
+    [deep] = [event for event in events if _is_child(event, TextChunk)]
     assert (deep.subagent.title, deep.event.text) == ("Helper", "Deep.")
 
 
-async def test_updates_of_a_session_that_nobody_announced_are_dropped():
+async def test_updates_of_an_unannounced_session_are_dropped():
     _, events = await events_of(of_child(said("Who?")), chunk("Done."))
-    assert [type(event).__name__ for event in events] == ["Text", "Done"]
+    assert [type(event).__name__ for event in events] == ["TextChunk", "TurnFinished"]
 
 
-async def test_a_message_between_sessions_is_put_together():
+async def test_message_between_sessions_is_assembled():
     message = {"sessionUpdate": "session_message", "messageId": "m"}
     session, events = await events_of(
         subagent(title="Reader"),
@@ -124,7 +124,7 @@ async def test_a_message_between_sessions_is_put_together():
         {"update": {"sessionUpdate": "session_message_chunk", "messageId": "m", "content": text("this.")}},
         {"update": {**message, "senderSessionId": "s"}},
     )
-    assert [event.message.text for event in events if isinstance(event, MessagePassed)][-1] == "Read this."
+    assert [event.message.text for event in events if isinstance(event, SessionMessageChanged)][-1] == "Read this."
     passed = session.entities.messages["m"]
     assert (passed.sender_session_id, passed.recipient_session_id) == ("s", "child")
 
@@ -133,7 +133,7 @@ def _is_child(event, kind):
     return isinstance(event, SubagentEvent) and isinstance(event.event, kind)
 
 
-def test_run_and_chat_show_them_beside_the_answer():
+def test_run_and_chat_show_entities_next_to_the_answer():
     replies = [
         compaction("in_progress"),
         compaction("completed", summary=[text("In short.")]),
@@ -144,8 +144,8 @@ def test_run_and_chat_show_them_beside_the_answer():
         END,
     ]
     asides = [
-        "[summing up the conversation]",
-        "[the conversation was summed up]",
+        "[summarizing the conversation]",
+        "[the conversation was summarized]",
         r"[subagent Reader\x1b[2J: Reads]",
         r"[Reader\x1b[2J: Look]",
         r"[subagent Reader\x1b[2J is done]",

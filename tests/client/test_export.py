@@ -1,4 +1,4 @@
-"""Sessions in the formats of evaluations: ATIF and the messages of chat completions."""
+"""Sessions in evaluation formats: ATIF and chat completions."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.client import (
     connect,
-    gather_sessions,
+    group_by_session,
     read_sessions,
     read_trajectory,
     to_atif,
@@ -25,7 +25,7 @@ USAGE = {"totalTokens": 30, "inputTokens": 10, "outputTokens": 5, "cachedReadTok
 
 
 def check_atif(document):
-    """Check a document by the schema and by the rules of the format that a schema cannot say."""
+    """Check a document against the schema and the rules that a schema cannot express."""
     jsonschema.validate(document, SCHEMA)
     assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
     for step in document["steps"]:
@@ -105,7 +105,7 @@ async def test_a_turn_becomes_steps_with_calls_and_their_results(tmp_path):
     ]
 
 
-async def test_turns_that_fail_and_empty_turns_are_told(tmp_path):
+async def test_failed_and_empty_turns_are_exported(tmp_path):
     failed = [chunk("half"), {"error": {"code": -32603, "message": "out of luck"}}]
     [session] = await record(tmp_path / "t.jsonl", failed, [END], prompts=("one", "two"))
     document = check_atif(to_atif(session))
@@ -119,7 +119,7 @@ async def test_turns_that_fail_and_empty_turns_are_told(tmp_path):
     assert [message["role"] for message in to_openai(session)] == ["user", "assistant", "user"]
 
 
-async def test_pictures_and_diffs_are_kept(tmp_path):
+async def test_images_and_diffs_are_exported(tmp_path):
     diff = {"type": "diff", "path": "/a", "oldText": "1\n", "newText": "2\n"}
     [session] = await record(
         tmp_path / "t.jsonl",
@@ -140,7 +140,7 @@ async def test_pictures_and_diffs_are_kept(tmp_path):
     assert to_openai(session)[0]["content"][1] == {"type": "image_url", "image_url": {"url": source["path"]}}
 
 
-async def test_a_message_that_was_withdrawn_is_in_no_export(tmp_path):
+async def test_withdrawn_message_is_not_exported(tmp_path):
     def said(text, message_id, **more):
         content = {"type": "text", "text": text}
         return {"update": {"sessionUpdate": "agent_message_chunk", "content": content, "messageId": message_id, **more}}
@@ -150,7 +150,7 @@ async def test_a_message_that_was_withdrawn_is_in_no_export(tmp_path):
     assert [message["content"] for message in to_openai(session)] == ["go", "Right."]
 
 
-async def test_each_session_of_a_recording_is_one(tmp_path):
+async def test_each_recorded_session_is_one_trajectory(tmp_path):
     replies = [{"text": "Hello."}], [{"text": "Hello again."}]
     (tmp_path / "script.yaml").write_text(json.dumps(replies))
     command = [*DRAGOMAN, "agent", "--model", f"script:{tmp_path}/script.yaml"]
@@ -160,14 +160,14 @@ async def test_each_session_of_a_recording_is_one(tmp_path):
         await second.ask("two")
         await first.ask("three")
         ids = [first.id, second.id]
-    sessions = gather_sessions(read_trajectory(tmp_path / "t.jsonl"))
+    sessions = group_by_session(read_trajectory(tmp_path / "t.jsonl"))
     assert [(each.session_id, each.cwd, each.agent) for each in sessions] == [
         (each, str(tmp_path), "dragoman") for each in ids
     ]
     assert [message["content"] for message in to_openai(sessions[0]) if message["role"] == "user"] == ["one", "three"]
 
 
-async def test_a_session_without_a_step_is_no_trajectory(tmp_path):
+async def test_session_without_steps_has_no_trajectory(tmp_path):
     [session] = await record(tmp_path / "t.jsonl", prompts=())
     with pytest.raises(ValueError, match="no step"):
         to_atif(session)
@@ -175,7 +175,7 @@ async def test_a_session_without_a_step_is_no_trajectory(tmp_path):
 
 @pytest.fixture
 async def project(tmp_path, monkeypatch):
-    """A directory with a recording of our own agent, whose session is kept too."""
+    """A directory with a recorded session of our agent and its session log."""
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
     (tmp_path / "a.txt").write_text("content\n")
     read = {"name": "read_file", "arguments": {"path": "a.txt"}}
@@ -187,7 +187,7 @@ async def project(tmp_path, monkeypatch):
     return tmp_path, session.id
 
 
-async def test_the_command_exports_a_session_and_a_recording_alike(project):
+def test_session_and_recording_export_alike(project):
     path, session_id = project
     messages = {}
     for source in (session_id, str(path / "t.jsonl")):
@@ -206,11 +206,11 @@ async def test_the_command_exports_a_session_and_a_recording_alike(project):
         assert document["steps"][1]["reasoning_content"] == "Hm."
 
 
-def test_a_file_that_is_no_recording_is_refused_in_words(tmp_path):
+def test_file_that_is_not_a_recording_is_refused(tmp_path):
     (tmp_path / "x").write_text("no recording\n")
     done = dragoman("sessions", "export", str(tmp_path / "x"), "--format", "atif")
     assert done.returncode == 1
     assert "cannot be read" in done.stderr
     wrong = dragoman("sessions", "show", "x", "--format", "atif")
     assert wrong.returncode == 2
-    assert "--format atif goes with export" in wrong.stderr
+    assert "--format atif needs export" in wrong.stderr

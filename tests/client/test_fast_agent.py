@@ -1,19 +1,13 @@
-"""fast-agent with its passthrough model, which repeats what it is told, driven by our client."""
+"""Our client with fast-agent and its passthrough model, which echoes the prompt."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from dragoman.client import (
-    Asked,
-    MissingCapability,
-    Text,
-    ToolChanged,
-    UserText,
-    allow_all,
-    deny_all,
-)
+from dragoman.client.errors import MissingCapabilityError
+from dragoman.client.events import PermissionRequested, TextChunk, ToolCallChanged, UserTextChunk
+from dragoman.client.policies import allow_all, deny_all
 from dragoman.protocol import v1
 from tests.client.driving import agent_of, collect, done, read, text
 
@@ -34,13 +28,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home and a directory of its own: fast-agent keeps its sessions and settings there."""
+    """A separate home and directory, because fast-agent stores its sessions and settings there."""
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
 
 
 def call(tool, arguments="{}"):
-    """Return the prompt that has the passthrough model call a tool of ours."""
+    """Return the prompt by which the passthrough model calls our tool."""
     return f"***CALL_TOOL functions__{tool} {arguments}"
 
 
@@ -49,14 +43,14 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-async def test_it_says_who_it_is_and_what_it_can(home):
+async def test_fast_agent_reports_name_and_capabilities(home):
     async with agent_of(COMMAND, cwd=home) as agent:
         assert agent.info.name == "fast-agent-acp"
         assert agent.capabilities.load_session
         assert agent.capabilities.prompt_capabilities.image
 
 
-async def test_a_prompt_comes_back(home):
+async def test_fast_agent_echoes_a_prompt(home):
     async with agent_of(COMMAND, cwd=home) as agent:
         session = await agent.new_session(home)
         events = await read(session.prompt("hello there"))
@@ -70,40 +64,40 @@ async def test_a_session_is_listed_and_loaded_with_its_history(home):
         assert session.id in [info.session_id async for info in agent.list_sessions()]
     async with agent_of(COMMAND, cwd=home) as agent:
         loaded = await agent.load_session(session.id, home)
-        said = [(type(event), event.text) for event in loaded.history if isinstance(event, (UserText, Text))]
-        assert said == [(UserText, "remember this"), (Text, "remember this")]
+        said = [(type(event), event.text) for event in loaded.history if isinstance(event, (UserTextChunk, TextChunk))]
+        assert said == [(UserTextChunk, "remember this"), (TextChunk, "remember this")]
         assert await loaded.ask("and go on") == "and go on"
 
 
-async def test_a_function_of_ours_is_called_when_the_policy_allows_it(home):
+async def test_function_is_called_when_the_policy_allows_it(home):
     async with agent_of(COMMAND, cwd=home, policy=allow_all()) as agent:
         session = await agent.new_session(home, tools=[add])
         events = await read(session.prompt(call("add", '{"a": 1, "b": 2}')))
-    assert [event.decision.verdict for event in events if isinstance(event, Asked)] == ["allow"]
-    assert [event.call.status for event in events if isinstance(event, ToolChanged)][-1] == "completed"
+    assert [event.decision.verdict for event in events if isinstance(event, PermissionRequested)] == ["allow"]
+    assert [event.call.status for event in events if isinstance(event, ToolCallChanged)][-1] == "completed"
     assert done(events).text == "3"
 
 
-async def test_a_function_of_ours_is_not_called_when_the_policy_denies_it(home):
+async def test_function_is_not_called_when_the_policy_denies_it(home):
     called = []
 
     def note() -> None:
-        """Take note."""
+        """Record a call."""
         called.append(True)
 
     async with agent_of(COMMAND, cwd=home, policy=deny_all()) as agent:
         session = await agent.new_session(home, tools=[note])
         events = await read(session.prompt(call("note")))
-    assert [event.decision.verdict for event in events if isinstance(event, Asked)] == ["deny"]
+    assert [event.decision.verdict for event in events if isinstance(event, PermissionRequested)] == ["deny"]
     assert "declined permission" in done(events).text
     assert not called
 
 
-async def test_a_turn_is_cancelled_with_the_function_that_it_waits_for(home):
+async def test_cancelled_turn_cancels_its_running_function(home):
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def wait() -> None:
-        """Wait until somebody has had enough."""
+        """Wait until the call is cancelled."""
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -122,7 +116,7 @@ async def test_a_turn_is_cancelled_with_the_function_that_it_waits_for(home):
         assert done(await read(session.prompt("go on"))).stop_reason == "end_turn"
 
 
-async def test_what_it_cannot_do_is_refused_before_it_is_sent(home):
+async def test_unsupported_request_is_refused_before_sending(home):
     async with agent_of(COMMAND, cwd=home) as agent:
         session = await agent.new_session(home)
         refused = {
@@ -138,7 +132,7 @@ async def test_what_it_cannot_do_is_refused_before_it_is_sent(home):
             ),
         }
         for capability, attempt in refused.items():
-            with pytest.raises(MissingCapability) as caught:
+            with pytest.raises(MissingCapabilityError) as caught:
                 await attempt
             assert caught.value.capability == capability
         assert await session.ask("still here") == "still here"

@@ -1,19 +1,18 @@
-"""Python functions given as tools: on every way to the agent, with our own agent as the one that calls them."""
+"""Python functions as tools, over every transport, called by our own agent."""
 
 import asyncio
 import json
 import sys
 import uuid
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 import pytest
 
 from dragoman.client import connect, read_trajectory
-from dragoman.client.functions import FunctionHost, serve_functions
+from dragoman.client.services.functions import FunctionHost, serve_functions
 from dragoman.errors import ErrorCode, RemoteError
 from dragoman.mcp.era import CAPABILITIES_KEY, MODERN_VERSIONS, VERSION_KEY
-from dragoman.mcp.serving.function_tool import UnusableFunction
+from dragoman.mcp.serving.function_tool import UnusableFunctionError
 from dragoman.mcp.serving.over_acp import MAX_ACTIVE, AcpFunctionServers
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
@@ -32,14 +31,13 @@ from tests.mcp.function_tools import Functions
 
 WAYS = {
     "acp": v1.McpCapabilities(acp=True, http=True),
-    "http": v1.McpCapabilities(http=True, sse=True),
-    "stdio": v1.McpCapabilities(),
+    "stdio": v1.McpCapabilities(http=True, sse=True),
 }
 on_each_way = pytest.mark.parametrize("way", WAYS)
 
 
 class Talk:
-    """A session of a real agent that has the functions, and runs whatever its script asks for."""
+    """A session of a real agent that has the functions and follows its script."""
 
     def __init__(self, connection, session_id, updates):
         self._connection = connection
@@ -54,7 +52,7 @@ class Talk:
         await self._connection.notify(SESSION_CANCEL, v1.CancelNotification(session_id=self._session_id))
 
     def calls(self):
-        """Return status and shown texts of the tool calls, as they were last told."""
+        """Return the latest status and texts of the tool calls."""
         calls = {}
         for update in self._updates:
             if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
@@ -64,7 +62,7 @@ class Talk:
         return list(calls.values())
 
     def shown(self):
-        """Return every text that was shown for tool calls, in order."""
+        """Return all texts of the tool calls in order."""
         updates = [each for each in self._updates if isinstance(each, v1.ToolCallProgress)]
         return [each.content.text for update in updates for each in update.content or []]
 
@@ -79,7 +77,7 @@ def tool(name, /, **arguments):
 
 @asynccontextmanager
 async def agent_with(tmp_path, way, tools, *parts):
-    """Start our agent, with a script that asks for these calls, and give a session with the functions."""
+    """Start our agent with a script of these calls, and yield a session with the functions."""
     script = tmp_path / "script.yaml"
     script.write_text(json.dumps([list(parts), [{"text": "done"}]]))
     profile = tmp_path / "agent.yaml"
@@ -96,7 +94,7 @@ async def agent_with(tmp_path, way, tools, *parts):
         if way != "acp":
             capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS[way])
         async with serve_functions(tools, capabilities, inside) as served:
-            request = v1.NewSessionRequest(cwd=str(tmp_path), mcp_servers=[served.definition])
+            request = v1.NewSessionRequest(cwd=str(tmp_path), mcp_servers=[served])
             session = (await connection.call(SESSION_NEW, request)).session_id
             yield Talk(connection, session, updates)
 
@@ -111,7 +109,7 @@ async def test_an_agent_calls_a_function(tmp_path, way):
 
 
 @on_each_way
-async def test_an_agent_is_told_of_failures(tmp_path, way):
+async def test_agent_gets_the_functions_errors(tmp_path, way):
     functions = Functions()
     async with agent_with(tmp_path, way, functions.all(), tool("fail"), tool("add", a="two")) as talk:
         assert await talk.ask() == "end_turn"
@@ -131,7 +129,7 @@ async def test_a_cancelled_turn_cancels_the_function(tmp_path, way):
 
 
 @on_each_way
-async def test_an_agent_shows_how_far_a_function_has_come(tmp_path, way):
+async def test_agent_shows_the_progress_of_a_function(tmp_path, way):
     functions = Functions()
     async with agent_with(tmp_path, way, functions.all(), tool("count", to=3)) as talk:
         assert await talk.ask() == "end_turn"
@@ -140,19 +138,17 @@ async def test_an_agent_shows_how_far_a_function_has_come(tmp_path, way):
         assert any("3 of 3" in text for text in shown)
 
 
-@pytest.mark.parametrize(
-    ("way", "kind"), [("acp", v1.McpServerAcp), ("http", v1.McpServerHttp), ("stdio", v1.McpServerStdio)]
-)
-async def test_the_way_is_the_best_that_the_agent_has(way, kind):
+@pytest.mark.parametrize(("way", "kind"), [("acp", v1.McpServerAcp), ("stdio", v1.McpServerStdio)])
+async def test_functions_use_acp_if_the_agent_supports_it(way, kind):
     capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS[way])
     async with serve_functions([Functions().greet], capabilities, AcpFunctionServers(), name="mine") as served:
-        assert type(served.definition) is kind
-        assert served.definition.name == "mine"
+        assert type(served) is kind
+        assert served.name == "mine"
 
 
 @asynccontextmanager
 async def asking(*servers):
-    """Connect a bare agent to a client with servers of functions in it; give the agent's end, and the ids."""
+    """Connect a bare agent to a client with function servers. Yield the agent's end and the server ids."""
     near, far = memory_pair()
     heard = []
     agent_routes, client_routes, inside = Routes("agent"), Routes("client"), AcpFunctionServers()
@@ -162,25 +158,25 @@ async def asking(*servers):
     async with asyncio.timeout(50), Connection(far, client_routes) as client, Connection(near, agent_routes) as agent:
         inside.attach(client)
         async with serve_functions(servers, capabilities, inside) as served:
-            yield Bare(agent, heard), served.definition.server_id
+            yield Bare(agent, heard), served.server_id
 
 
 class Bare:
-    """The agent's end, bare."""
+    """The agent's end of a bare connection."""
 
     def __init__(self, connection, heard):
         self.heard = heard
         self._connection = connection
 
     async def send(self, server_id, method, params=None, request_id=None):
-        """Send a request as it stands, and return the carrier of its outcome."""
+        """Send a request unchanged and return its answer message."""
         request = v1.MessageMcpRequest(
             server_id=server_id, request_id=request_id or str(uuid.uuid4()), method=method, params=params
         )
         return await self._connection.call(MCP_MESSAGE, request)
 
     async def ask(self, server_id, method, *, request_id=None, **params):
-        """Send a request of the modern era, and return its result."""
+        """Send a request of the current MCP version and return its result."""
         meta = {**META, **params.pop("_meta", {})}
         return (await self.send(server_id, method, {**params, "_meta": meta}, request_id)).result
 
@@ -194,7 +190,7 @@ async def refusal(call):
     return caught.value.code
 
 
-async def test_a_server_describes_itself_as_one_of_the_newest_version():
+async def test_function_server_reports_the_newest_version():
     async with asking(Functions().greet) as (agent, server_id):
         found = await agent.ask(server_id, "server/discover")
         assert (found["supportedVersions"], found["resultType"]) == (list(MODERN_VERSIONS), "complete")
@@ -218,12 +214,12 @@ async def test_an_error_of_the_server_is_inside_the_answer():
         assert stranger.error.data == {"supported": list(MODERN_VERSIONS), "requested": "2099-01-01"}
 
 
-async def test_a_server_that_nobody_offers_is_unavailable():
+async def test_unknown_server_is_unavailable():
     async with asking() as (agent, _):
         assert await refusal(agent.ask("made-up", "tools/list")) == ErrorCode.MCP_SERVER_UNAVAILABLE
 
 
-async def test_an_id_that_is_in_use_is_refused():
+async def test_request_id_in_use_is_refused():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
         waiting = asyncio.create_task(agent.ask(server_id, "tools/call", request_id="mine", name="wait"))
@@ -254,7 +250,7 @@ async def test_a_cancelled_request_cancels_the_function():
         assert await agent.ask(server_id, "tools/list")
 
 
-async def test_calls_of_one_server_run_side_by_side():
+async def test_calls_of_one_server_run_concurrently():
     functions = Functions()
     async with asking(*functions.all()) as (agent, server_id):
         calls = [agent.ask(server_id, "tools/call", name="meet") for _ in range(2)]
@@ -272,7 +268,7 @@ async def test_progress_carries_the_request_and_comes_first():
         ]
 
 
-async def test_functions_that_are_no_longer_served_cannot_be_called():
+async def test_stopped_functions_cannot_be_called():
     inside, routes = AcpFunctionServers(), Routes("client")
     inside.register(routes)
     near, far = memory_pair()
@@ -281,7 +277,7 @@ async def test_functions_that_are_no_longer_served_cannot_be_called():
     async with Connection(far, routes), Connection(near, Routes("agent")) as connection:
         agent = Bare(connection, [])
         async with serve_functions(functions.all(), capabilities, inside) as served:
-            server_id = served.definition.server_id
+            server_id = served.server_id
             waiting = asyncio.create_task(agent.ask(server_id, "tools/call", name="wait"))
             await functions.begun.wait()
         assert await refusal(waiting) == ErrorCode.REQUEST_CANCELLED
@@ -289,12 +285,12 @@ async def test_functions_that_are_no_longer_served_cannot_be_called():
 
 
 async def offer(host, *tools):
-    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["http"])
+    capabilities = v1.AgentCapabilities(mcp_capabilities=WAYS["stdio"])
     async with host.offering(tools, capabilities) as functions:
         return functions
 
 
-async def test_the_functions_of_a_session_are_served_until_they_are_stopped_or_the_host_is_left():
+async def test_functions_are_served_until_stopped():
     functions = Functions()
     async with FunctionHost(AcpFunctionServers()) as host:
         one, two = await offer(host, functions.greet), await offer(host, functions.greet)
@@ -305,11 +301,11 @@ async def test_the_functions_of_a_session_are_served_until_they_are_stopped_or_t
     assert not await answers(two.servers[0])
 
 
-async def test_the_functions_of_a_session_that_was_not_opened_are_stopped():
+async def test_functions_of_an_unopened_session_are_stopped():
     async with FunctionHost(AcpFunctionServers()) as host:
         with pytest.raises(ZeroDivisionError):
             async with host.offering(
-                [Functions().greet], v1.AgentCapabilities(mcp_capabilities=WAYS["http"])
+                [Functions().greet], v1.AgentCapabilities(mcp_capabilities=WAYS["stdio"])
             ) as offered:
                 raise ZeroDivisionError
         await until_silent(offered.servers[0])
@@ -323,10 +319,9 @@ async def test_without_functions_there_is_no_server():
 
 
 async def answers(definition):
-    address = urlsplit(definition.url)
     try:
-        _, writer = await asyncio.open_connection(address.hostname, address.port)
-    except ConnectionError:
+        _, writer = await asyncio.open_unix_connection(definition.args[-1])
+    except OSError:
         return False
     writer.close()
     return True
@@ -338,14 +333,14 @@ async def until_silent(definition):
             pass
 
 
-async def test_what_cannot_be_a_tool_is_told_to_who_gave_it():
+async def test_unusable_function_raises_an_error_for_the_caller():
     async with FunctionHost(AcpFunctionServers()) as host:
-        with pytest.raises(UnusableFunction):
+        with pytest.raises(UnusableFunctionError):
             await offer(host, lambda: None)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_functions_are_offered_over_acp_in_both_versions_of_it(tmp_path, version):
+async def test_functions_work_over_both_acp_versions(tmp_path, version):
     functions = Functions()
     script, profile = tmp_path / "script.yaml", tmp_path / "agent.yaml"
     script.write_text(json.dumps([[tool("count", to=2), tool("greet", name="Zoë")], [{"text": "done"}]]))

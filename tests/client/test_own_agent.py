@@ -1,10 +1,11 @@
-"""Our own agent, driven through the whole life of its sessions."""
+"""The client with our own agent, through the whole life of a session."""
 
 import sys
 
 import pytest
 
-from dragoman.client import CommandsChanged, Text, ToolChanged, UserText, connect_sync
+from dragoman.client import connect_sync
+from dragoman.client.events import CommandsChanged, TextChunk, ToolCallChanged, UserTextChunk
 from dragoman.errors import RemoteError
 from tests.client.driving import agent_of, done, read, text
 
@@ -27,7 +28,7 @@ def command(tmp_path):
     return [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"]
 
 
-async def test_a_turn_has_its_thoughts_words_title_and_usage(command, tmp_path):
+async def test_turn_has_thoughts_text_title_and_usage(command, tmp_path):
     async with agent_of(command) as agent:
         session = await agent.new_session(tmp_path)
         events = await read(session.prompt("hello"))
@@ -36,26 +37,26 @@ async def test_a_turn_has_its_thoughts_words_title_and_usage(command, tmp_path):
         assert session.usage.used == 11
 
 
-async def test_a_tool_call_is_merged_as_it_goes_on(command, tmp_path):
+async def test_tool_call_updates_are_merged(command, tmp_path):
     async with agent_of(command) as agent:
         session = await agent.new_session(tmp_path)
         await session.ask("hello")
         events = await read(session.prompt("read the notes"))
-        changes = [event.call for event in events if isinstance(event, ToolChanged)]
+        changes = [event.call for event in events if isinstance(event, ToolCallChanged)]
         assert changes[0].status == "pending"
         assert changes[-1].status == "completed"
         assert changes[-1] == session.tool_calls[changes[-1].tool_call_id]
         assert changes[-1].raw_input == {"path": "notes.txt"}
 
 
-async def test_a_load_has_the_whole_history_in_order_before_it_returns(command, tmp_path):
+async def test_load_returns_the_whole_history_in_order(command, tmp_path):
     async with agent_of(command) as agent:
         session = await agent.new_session(tmp_path)
         live = await read(session.prompt("hello"))
         session_id = session.id
     async with agent_of(command) as agent:
         loaded = await agent.load_session(session_id, tmp_path)
-        assert isinstance(loaded.history[0], UserText)
+        assert isinstance(loaded.history[0], UserTextChunk)
         assert loaded.history[0].text == "hello"
         replayed = [event for event in loaded.history[1:] if not isinstance(event, CommandsChanged)]
         assert replayed == [event for event in live[:-1] if not isinstance(event, CommandsChanged)]
@@ -63,14 +64,14 @@ async def test_a_load_has_the_whole_history_in_order_before_it_returns(command, 
         assert (await read(loaded.prompt("go on")))[-1].stop_reason == "end_turn"
 
 
-async def test_resume_goes_on_without_a_replay(command, tmp_path):
+async def test_resume_has_no_replay(command, tmp_path):
     async with agent_of(command) as agent:
         session = await agent.new_session(tmp_path)
         await session.ask("hello")
     async with agent_of(command) as agent:
         resumed = await agent.resume_session(session.id, tmp_path)
         assert resumed.history == []
-        assert not any(isinstance(event, Text) for event in resumed.events_between_turns)
+        assert not any(isinstance(event, TextChunk) for event in resumed.events_between_turns)
 
 
 async def test_sessions_are_listed_closed_and_deleted(command, tmp_path):
@@ -86,7 +87,7 @@ async def test_sessions_are_listed_closed_and_deleted(command, tmp_path):
         assert {info.session_id async for info in agent.list_sessions()} == ids - {session.id}
 
 
-async def test_a_fork_works_where_the_session_did_and_goes_its_own_way(command, tmp_path):
+async def test_fork_keeps_the_directory_and_is_independent(command, tmp_path):
     async with agent_of(command) as agent:
         session = await agent.new_session(tmp_path)
         await session.ask("hello")
@@ -96,7 +97,7 @@ async def test_a_fork_works_where_the_session_did_and_goes_its_own_way(command, 
         assert (await read(fork.prompt("go on")))[-1].stop_reason == "end_turn"
 
 
-async def test_a_load_that_fails_leaves_nothing_open(command, tmp_path):
+async def test_failed_load_leaves_no_open_session(command, tmp_path):
     async with agent_of(command) as agent:
         with pytest.raises(RemoteError):
             await agent.load_session("there-is-none", tmp_path)
@@ -111,7 +112,7 @@ async def test_a_mode_can_be_set(command, tmp_path):
         assert session.modes.current_mode_id == other
 
 
-def test_the_same_without_async(command, tmp_path):
+def test_synchronous_client_drives_our_agent(command, tmp_path):
     with connect_sync(command) as agent:
         session = agent.new_session(tmp_path)
         events = list(session.prompt("hello"))

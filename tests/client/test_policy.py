@@ -1,14 +1,14 @@
-"""Who decides what an agent may do, and on what evidence."""
+"""Policies, and the actions on which they decide."""
 
 import asyncio
 import json
 
 import pytest
 
-from dragoman.client.action import Foreign, Read, Run, Several, Write, find_action
-from dragoman.client.policy import Decision, allow_all, allow_reads, ask, choose_outcome, deny_all
-from dragoman.client.tool_call import ToolCallState
-from dragoman.errors import InvalidParams
+from dragoman.client.permission.action import ActionGroup, OpaqueAction, ReadAction, RunAction, WriteAction, find_action
+from dragoman.client.permission.policy import Decision, allow_all, allow_reads, ask_user, choose_outcome, deny_all
+from dragoman.client.sessions.tool_call import ToolCallState
+from dragoman.errors import InvalidParamsError
 from dragoman.protocol import v1
 from dragoman.protocol.permission_options import RememberScope, write_scopes
 from tests.client.driving import END, read, session_with, text
@@ -32,27 +32,31 @@ def action_of(root, **call):
     return find_action(ToolCallState("c", **call), [str(root)])
 
 
-# ── what a call does ────────────────────────────────────────────────────────────────────────────
+# ── the action of a call ────────────────────────────────────────────────────────────────────────
 
 
-def test_a_read_is_a_call_of_that_kind_that_names_its_file(root):
+def test_read_call_with_a_path_is_a_read(root):
     path = str(root / "src/main.py")
-    assert action_of(root, kind="read", locations=located(path)) == Read(path, str(root))
-    assert action_of(root, kind="read", raw_input={"file_path": "src/main.py", "limit": 5}) == Read(path, str(root))
-    assert action_of(root, kind="search", raw_input={"path": str(root), "pattern": "x", "-n": True}) == Read(
+    assert action_of(root, kind="read", locations=located(path)) == ReadAction(path, str(root))
+    assert action_of(root, kind="read", raw_input={"file_path": "src/main.py", "limit": 5}) == ReadAction(
+        path, str(root)
+    )
+    assert action_of(root, kind="search", raw_input={"path": str(root), "pattern": "x", "-n": True}) == ReadAction(
         str(root), str(root)
     )
 
 
-def test_the_kind_alone_makes_no_read(root):
-    assert action_of(root, kind="read", title="Read it") == Foreign("Read it")
-    assert action_of(root, kind="think", title="Think") == Foreign("Think")
+def test_read_kind_without_a_path_is_not_a_read(root):
+    assert action_of(root, kind="read", title="Read it") == OpaqueAction("Read it")
+    assert action_of(root, kind="think", title="Think") == OpaqueAction("Think")
 
 
 def test_a_diff_is_a_write_whatever_the_kind(root):
     path = str(root / "a.md")
     for kind in ("read", "search", "think", "other", "edit"):
-        assert action_of(root, kind=kind, content=(diff(path),), locations=located(path)) == Write(path, str(root))
+        assert action_of(root, kind=kind, content=(diff(path),), locations=located(path)) == WriteAction(
+            path, str(root)
+        )
 
 
 @pytest.mark.parametrize(
@@ -67,71 +71,75 @@ def test_a_diff_is_a_write_whatever_the_kind(root):
 )
 def test_a_command_in_the_raw_input_runs_whatever_the_kind(root, raw_input):
     raw_input = {"path": "src/main.py", **raw_input}
-    assert action_of(root, kind="read", locations=located(root / "src"), raw_input=raw_input) == Run("rm -rf x")
+    assert action_of(root, kind="read", locations=located(root / "src"), raw_input=raw_input) == RunAction("rm -rf x")
 
 
-def test_a_read_that_says_more_than_is_understood_is_foreign(root):
+def test_read_with_unknown_input_is_opaque(root):
     for more in ({"content": "new text"}, {"payload": "x"}, {"then": [["rm", "x"]]}, {"path": {"delete": "x"}}):
         raw_input = {"file": "src/main.py", **more}
-        assert isinstance(action_of(root, kind="read", locations=located(root / "src"), raw_input=raw_input), Foreign)
-    assert isinstance(action_of(root, kind="read", locations=located(root / "src"), raw_input="rm -rf x"), Foreign)
+        assert isinstance(
+            action_of(root, kind="read", locations=located(root / "src"), raw_input=raw_input), OpaqueAction
+        )
+    assert isinstance(action_of(root, kind="read", locations=located(root / "src"), raw_input="rm -rf x"), OpaqueAction)
 
 
-def test_a_read_that_shows_a_terminal_is_foreign(root):
+def test_read_with_a_terminal_is_opaque(root):
     content = (v1.Terminal(terminal_id="t"),)
-    assert isinstance(action_of(root, kind="read", locations=located(root / "src"), content=content), Foreign)
+    assert isinstance(action_of(root, kind="read", locations=located(root / "src"), content=content), OpaqueAction)
 
 
-def test_what_is_executed_and_not_shown_is_foreign_too(root):
+def test_execute_without_a_command_is_opaque(root):
     path = str(root / "a.md")
     action = action_of(root, kind="execute", title="make", content=(diff(path),))
-    assert action == Several((Write(path, str(root)), Foreign("make")))
+    assert action == ActionGroup((WriteAction(path, str(root)), OpaqueAction("make")))
 
 
 def test_every_file_of_a_call_counts(root):
     one, two = str(root / "a.md"), str(root / "src/main.py")
     action = action_of(root, kind="edit", content=(diff(one),), raw_input={"edits": [{"path": two}]})
-    assert action == Several((Write(one, str(root)), Write(two, str(root))))
+    assert action == ActionGroup((WriteAction(one, str(root)), WriteAction(two, str(root))))
     moved = action_of(root, kind="move", raw_input={"source": one, "destination": two})
-    assert moved == Several((Write(one, str(root)), Write(two, str(root))))
+    assert moved == ActionGroup((WriteAction(one, str(root)), WriteAction(two, str(root))))
 
 
 @pytest.mark.parametrize(
     "path", ["out/secret", "../outside/secret", "/etc/passwd", "/proc/self/cwd/x", "self/x", "~/x"]
 )
-def test_a_path_that_leads_out_is_outside(root, path, monkeypatch):
-    monkeypatch.chdir(root)  # so that what /proc says of us would lie inside
+def test_path_that_resolves_outside_is_outside(root, path, monkeypatch):
+    monkeypatch.chdir(root)  # so that the links of /proc/self would lead inside
     action = action_of(root, kind="read", raw_input={"path": path})
-    assert isinstance(action, Read)
+    assert isinstance(action, ReadAction)
     assert action.root is None
 
 
-def test_a_path_is_judged_by_where_it_leads(root):
+def test_path_is_judged_by_its_target(root):
     (root / "notes.md").symlink_to("src/main.py")
-    assert action_of(root, kind="edit", content=(diff(root / "notes.md"),)) == Write(
+    assert action_of(root, kind="edit", content=(diff(root / "notes.md"),)) == WriteAction(
         str(root / "src/main.py"), str(root)
     )
-    assert action_of(root, kind="edit", content=(diff(f"{root}/src/../new.md"),)) == Write(
+    assert action_of(root, kind="edit", content=(diff(f"{root}/src/../new.md"),)) == WriteAction(
         str(root / "new.md"), str(root)
     )
 
 
-def test_a_page_is_no_file(root):
-    assert action_of(root, kind="read", raw_input={"uri": "https://example.com/x"}) == Read("https://example.com/x")
+def test_url_is_not_a_file(root):
+    assert action_of(root, kind="read", raw_input={"uri": "https://example.com/x"}) == ReadAction(
+        "https://example.com/x"
+    )
     path = str(root / "src/main.py")
-    assert action_of(root, kind="read", raw_input={"uri": f"file://{path}"}) == Read(path, str(root))
+    assert action_of(root, kind="read", raw_input={"uri": f"file://{path}"}) == ReadAction(path, str(root))
 
 
-def test_without_a_directory_all_is_outside(root):
+def test_without_directories_every_path_is_outside(root):
     call = ToolCallState("c", kind="read", locations=located(root / "src"))
-    assert find_action(call) == Read(str(root / "src"))
-    assert find_action(call, [str(root / "gone")]) == Read(str(root / "src"))
+    assert find_action(call) == ReadAction(str(root / "src"))
+    assert find_action(call, [str(root / "gone")]) == ReadAction(str(root / "src"))
 
 
-# ── the ready policies ──────────────────────────────────────────────────────────────────────────
+# ── the built-in policies ───────────────────────────────────────────────────────────────────────
 
 
-async def test_reads_are_allowed_inside_and_nothing_else(root):
+async def test_allow_reads_only_allows_reads_inside(root):
     policy = allow_reads()
     inside, outside = located(root / "src/main.py"), located(root / "out/secret")
     assert await verdict(policy, question_of(root, kind="read", locations=inside)) == "allow"
@@ -142,8 +150,8 @@ async def test_reads_are_allowed_inside_and_nothing_else(root):
     assert await verdict(policy, question_of(root, kind="read", title="Read")) == "deny"
 
 
-async def test_all_is_allowed_or_nothing_is(root):
-    for action in (Read("/x"), Run("rm -rf /"), Foreign("x")):
+async def test_allow_all_and_deny_all(root):
+    for action in (ReadAction("/x"), RunAction("rm -rf /"), OpaqueAction("x")):
         assert await verdict(allow_all(), question_about(action)) == "allow"
         assert await verdict(deny_all(), question_about(action)) == "deny"
 
@@ -155,39 +163,41 @@ async def test_a_function_decides(answer):
         return True
 
     callback = later if answer is asyncio.sleep else lambda question: answer
-    decision = await ask(callback).decide(question_about(Run("ls")))
+    decision = await ask_user(callback).decide(question_about(RunAction("ls")))
     assert decision.verdict == "allow"
     assert decision.option_id == ("always" if isinstance(answer, Decision) else None)
 
 
 @pytest.mark.parametrize("answer", [False, None, "yes", 1])
-async def test_only_a_clear_yes_of_a_function_allows(answer):
-    assert await verdict(ask(lambda question: answer), question_about(Run("ls"))) == "deny"
+async def test_only_true_or_an_allow_decision_allows(answer):
+    assert await verdict(ask_user(lambda question: answer), question_about(RunAction("ls"))) == "deny"
 
 
-async def test_what_was_allowed_is_not_asked_again_when_exactly_that_is_done_once():
+async def test_allowed_action_is_not_asked_again_once():
     asked = []
-    policy = ask(lambda question: asked.append(question) or True)
-    await policy.decide(question_about(Run("make"), cwd="/p"))
-    assert await verdict(policy, question_about(Run("make", "/p"), cwd="/p", options=())) == "allow"
+    policy = ask_user(lambda question: asked.append(question) or True)
+    await policy.decide(question_about(RunAction("make"), cwd="/p"))
+    assert await verdict(policy, question_about(RunAction("make", "/p"), cwd="/p", options=())) == "allow"
     assert len(asked) == 1
-    await policy.decide(question_about(Run("make", "/p"), cwd="/p", options=()))
+    await policy.decide(question_about(RunAction("make", "/p"), cwd="/p", options=()))
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("other", [Run("make all"), Run("make", "/elsewhere"), Run("make", None, ("LD_PRELOAD",))])
-async def test_what_differs_from_what_was_allowed_is_asked_again(other):
+@pytest.mark.parametrize(
+    "other", [RunAction("make all"), RunAction("make", "/elsewhere"), RunAction("make", None, ("LD_PRELOAD",))]
+)
+async def test_different_action_is_asked_again(other):
     asked = []
-    policy = ask(lambda question: asked.append(question) or True)
-    await policy.decide(question_about(Run("make")))
+    policy = ask_user(lambda question: asked.append(question) or True)
+    await policy.decide(question_about(RunAction("make")))
     await policy.decide(question_about(other, options=()))
     assert len(asked) == 2
 
 
-async def test_a_write_of_another_text_than_was_allowed_is_asked_again():
+async def test_write_of_another_text_is_asked_again():
     asked = []
-    policy = ask(lambda question: asked.append(question) or True)
-    action = Write("/project/a", "/project")
+    policy = ask_user(lambda question: asked.append(question) or True)
+    action = WriteAction("/project/a", "/project")
     await policy.decide(question_about(action, content=(diff("/project/a", "good"),)))
     await policy.decide(question_about(action, content=(diff("/project/a", "bad"),), options=()))
     assert len(asked) == 2
@@ -202,18 +212,18 @@ def selected(option_id):
     return v1.SelectedPermissionOutcome(option_id=option_id)
 
 
-def test_a_yes_is_the_option_that_allows_once_and_never_one_that_binds_for_longer():
+def test_allow_selects_the_allow_once_option():
     assert choose_outcome(Decision("allow"), OPTIONS) == selected("yes")
     assert choose_outcome(Decision("allow"), [OPTIONS[0], OPTIONS[3]]) == selected("no")
 
 
-def test_a_no_is_the_option_that_rejects_once_and_the_other_where_there_is_none():
+def test_deny_prefers_the_reject_once_option():
     assert choose_outcome(Decision("deny"), OPTIONS) == selected("no")
     assert choose_outcome(Decision("deny"), OPTIONS[:3]) == selected("never")
 
 
 @pytest.mark.parametrize(("remember", "meta"), [("project", {"dragoman/remember": "project"}), ("month", None)])
-def test_the_scope_that_was_chosen_is_told_to_an_agent_that_offers_it(remember, meta):
+def test_chosen_scope_is_sent_if_the_option_offers_it(remember, meta):
     scopes = write_scopes([RememberScope("session", "Here"), RememberScope("project", "In the project")])
     always = v1.PermissionOption(option_id="always", name="Here", kind="allow_always", meta=scopes)
     outcome = choose_outcome(Decision("allow", "always", remember=remember), [always])
@@ -221,25 +231,25 @@ def test_the_scope_that_was_chosen_is_told_to_an_agent_that_offers_it(remember, 
     assert choose_outcome(Decision("allow", "always", remember=remember), OPTIONS).meta is None
 
 
-def test_the_option_that_was_named_is_chosen_if_it_fits():
+def test_named_option_is_chosen_if_it_fits():
     assert choose_outcome(Decision("allow", "always"), OPTIONS) == selected("always")
     assert choose_outcome(Decision("deny", "always"), OPTIONS) == selected("no")
     assert choose_outcome(Decision("deny", "gone"), OPTIONS) == selected("no")
 
 
-def test_without_a_way_to_say_no_the_question_was_asked_wrongly():
-    with pytest.raises(InvalidParams, match="no option that rejects"):
+def test_denial_without_a_reject_option_is_invalid_params():
+    with pytest.raises(InvalidParamsError, match="offered no reject option"):
         choose_outcome(Decision("deny"), OPTIONS[:2])
 
 
-def test_without_a_way_to_say_yes_it_is_a_no():
+def test_allow_without_an_allow_option_rejects():
     assert choose_outcome(Decision("allow"), OPTIONS[2:]) == selected("no")
 
 
 def test_an_option_of_an_unknown_kind_is_never_chosen():
     strange = v1.PermissionOption(option_id="x", name="Allow for an hour", kind="allow_hour")
     assert choose_outcome(Decision("allow"), [strange, *OPTIONS]) == selected("yes")
-    with pytest.raises(InvalidParams):
+    with pytest.raises(InvalidParamsError):
         choose_outcome(Decision("allow"), [strange])
 
 
@@ -258,7 +268,7 @@ OFFERED = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_on
         ({"locations": []}, "reject_once"),
     ],
 )
-async def test_an_agent_that_claims_to_read_and_does_more_is_told_no(root, claim, option):
+async def test_claimed_read_that_does_more_is_denied(root, claim, option):
     call = {"toolCallId": "c", "title": "Read main.py", "kind": "read", "locations": [{"path": str(root / "src")}]}
     params = {"sessionId": "s", "toolCall": {**call, **claim}, "options": OFFERED}
     ask_us = {"id": 5, "method": "session/request_permission", "params": params}

@@ -1,12 +1,12 @@
-"""Rules of a policy: how they are written, and which actions each allows, denies or asks about."""
+"""The syntax of policy rules, and the actions that they allow, deny or ask about."""
 
 from pathlib import Path
 
 import pytest
 
-from dragoman.client.action import Foreign, Read, Run, Several, Write
-from dragoman.client.policy import rules
-from dragoman.client.rule import BadRule, PolicyRule, parse_rule
+from dragoman.client.permission.action import ActionGroup, OpaqueAction, ReadAction, RunAction, WriteAction
+from dragoman.client.permission.policy import rules
+from dragoman.client.permission.rule import InvalidRuleError, PolicyRule, parse_rule
 from tests.client.policies import question_about, verdict
 
 
@@ -27,30 +27,30 @@ from tests.client.policies import question_about, verdict
         ("allow:any", "/tmp/x", "allow"),
     ],
 )
-async def test_a_path_is_matched_as_in_a_gitignore(rule, path, expected):
+async def test_path_pattern_matches_like_gitignore(rule, path, expected):
     root = "/project" if path.startswith("/project") else None
-    assert await verdict(rules([rule]), question_about(Write(path, root))) == expected
+    assert await verdict(rules([rule]), question_about(WriteAction(path, root))) == expected
 
 
-async def test_a_denial_by_name_holds_outside_too():
+async def test_denial_by_name_applies_outside():
     policy = rules(["deny:read:*.pem", "deny:read:.git", "allow:any"])
-    assert await verdict(policy, question_about(Read("/etc/ssl/x.pem"))) == "deny"
-    assert await verdict(policy, question_about(Read("/project/.git/config", "/project"))) == "deny"
-    assert await verdict(policy, question_about(Read("/project/x", "/project"))) == "allow"
+    assert await verdict(policy, question_about(ReadAction("/etc/ssl/x.pem"))) == "deny"
+    assert await verdict(policy, question_about(ReadAction("/project/.git/config", "/project"))) == "deny"
+    assert await verdict(policy, question_about(ReadAction("/project/x", "/project"))) == "allow"
 
 
 async def test_the_first_rule_that_matches_wins():
     policy = rules(["allow:write:docs/**", "deny:write", "allow:write:*.md"])
-    assert await verdict(policy, question_about(Write("/project/docs/x", "/project"))) == "allow"
-    assert await verdict(policy, question_about(Write("/project/x.md", "/project"))) == "deny"
+    assert await verdict(policy, question_about(WriteAction("/project/docs/x", "/project"))) == "allow"
+    assert await verdict(policy, question_about(WriteAction("/project/x.md", "/project"))) == "deny"
 
 
-async def test_every_part_of_a_call_has_to_be_allowed():
+async def test_every_action_of_a_call_must_be_allowed():
     policy = rules(["allow:write:*.md", "allow:run:make"])
-    good, bad = Write("/project/a.md", "/project"), Write("/project/a.py", "/project")
-    assert await verdict(policy, question_about(Several((good, Run("make"))))) == "allow"
-    assert await verdict(policy, question_about(Several((good, bad)))) == "deny"
-    assert await verdict(policy, question_about(Several((good, Foreign("x"))))) == "deny"
+    good, bad = WriteAction("/project/a.md", "/project"), WriteAction("/project/a.py", "/project")
+    assert await verdict(policy, question_about(ActionGroup((good, RunAction("make"))))) == "allow"
+    assert await verdict(policy, question_about(ActionGroup((good, bad)))) == "deny"
+    assert await verdict(policy, question_about(ActionGroup((good, OpaqueAction("x"))))) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,11 @@ async def test_every_part_of_a_call_has_to_be_allowed():
         "git status --porcelain -- 'a b' \"c\"",
     ],
 )
-async def test_a_command_is_allowed_by_the_words_that_it_begins_with(command):
+async def test_command_is_allowed_by_its_first_words(command):
     assert (
-        await verdict(rules(["allow:run:git status", "allow:run:cd *", "allow:run:cat"]), question_about(Run(command)))
+        await verdict(
+            rules(["allow:run:git status", "allow:run:cd *", "allow:run:cat"]), question_about(RunAction(command))
+        )
         == "allow"
     )
 
@@ -103,19 +105,19 @@ async def test_a_command_is_allowed_by_the_words_that_it_begins_with(command):
 )
 async def test_a_command_that_does_more_is_not_allowed(command):
     for pattern in ("git status", "git status *"):
-        assert await verdict(rules([f"allow:run:{pattern}"]), question_about(Run(command))) == "deny"
+        assert await verdict(rules([f"allow:run:{pattern}"]), question_about(RunAction(command))) == "deny"
 
 
-async def test_a_command_with_variables_that_could_change_it_is_not_allowed():
+async def test_command_with_risky_variables_is_not_allowed():
     policy = rules(["allow:run:git *"])
-    assert await verdict(policy, question_about(Run("git status", None, ("LD_PRELOAD",)))) == "deny"
-    assert await verdict(policy, question_about(Run("git status", None, ("NO_COLOR",)))) == "allow"
+    assert await verdict(policy, question_about(RunAction("git status", None, ("LD_PRELOAD",)))) == "deny"
+    assert await verdict(policy, question_about(RunAction("git status", None, ("NO_COLOR",)))) == "allow"
 
 
-async def test_a_command_that_runs_another_is_allowed_only_word_by_word():
+async def test_wrapper_command_is_allowed_only_word_by_word():
     policy = rules(["allow:run:find *", "allow:run:find . -name x"])
-    assert await verdict(policy, question_about(Run("find . -exec rm {} ;"))) == "deny"
-    assert await verdict(policy, question_about(Run("find . -name x"))) == "allow"
+    assert await verdict(policy, question_about(RunAction("find . -exec rm {} ;"))) == "deny"
+    assert await verdict(policy, question_about(RunAction("find . -name x"))) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -149,27 +151,27 @@ async def test_a_command_that_runs_another_is_allowed_only_word_by_word():
         "r\\\nm x",
     ],
 )
-async def test_a_denied_command_is_found_where_it_hides(command):
-    assert await verdict(rules(["deny:run:rm *", "allow:any"]), question_about(Run(command))) == "deny"
+async def test_hidden_denied_command_is_found(command):
+    assert await verdict(rules(["deny:run:rm *", "allow:any"]), question_about(RunAction(command))) == "deny"
 
 
 @pytest.mark.parametrize("command", ["git rm x", "echo rm x", "make | tee log", "ls *.rm", "echo 'rm x'", "[ -f rm ]"])
 async def test_another_command_is_not_denied(command):
-    assert await verdict(rules(["deny:run:rm *", "allow:any"]), question_about(Run(command))) == "allow"
+    assert await verdict(rules(["deny:run:rm *", "allow:any"]), question_about(RunAction(command))) == "allow"
 
 
-async def test_a_title_allows_nothing_of_which_more_is_known():
+async def test_title_rule_does_not_allow_a_known_action():
     policy = rules([PolicyRule("allow", title="Read*")])
-    assert await verdict(policy, question_about(Foreign("Read mail"), title="Read mail")) == "allow"
-    assert await verdict(policy, question_about(Write("/project/x", "/project"), title="Read mail")) == "deny"
-    assert await verdict(policy, question_about(Run("rm x"), title="Read mail")) == "deny"
+    assert await verdict(policy, question_about(OpaqueAction("Read mail"), title="Read mail")) == "allow"
+    assert await verdict(policy, question_about(WriteAction("/project/x", "/project"), title="Read mail")) == "deny"
+    assert await verdict(policy, question_about(RunAction("rm x"), title="Read mail")) == "deny"
     denying = rules([PolicyRule("deny", title="Read*"), "allow:any"])
-    assert await verdict(denying, question_about(Run("ls"), title="Read mail")) == "deny"
+    assert await verdict(denying, question_about(RunAction("ls"), title="Read mail")) == "deny"
 
 
 async def test_a_title_narrows_a_path_or_a_command():
     policy = rules([PolicyRule("allow", "write", path="*.md", title="Edit*")])
-    action = Write("/project/a.md", "/project")
+    action = WriteAction("/project/a.md", "/project")
     assert await verdict(policy, question_about(action, title="Edit a.md")) == "allow"
     assert await verdict(policy, question_about(action, title="Patch a.md")) == "deny"
 
@@ -177,14 +179,14 @@ async def test_a_title_narrows_a_path_or_a_command():
 async def test_a_rule_that_asks_asks():
     asked = []
     policy = rules(["allow:read", "ask:run:git *"], ask=lambda question: asked.append(question.action) or True)
-    assert await verdict(policy, question_about(Run("git push"))) == "allow"
-    assert await verdict(policy, question_about(Run("git push; rm x"))) == "deny"
-    assert asked == [Run("git push")]
+    assert await verdict(policy, question_about(RunAction("git push"))) == "allow"
+    assert await verdict(policy, question_about(RunAction("git push; rm x"))) == "deny"
+    assert asked == [RunAction("git push")]
 
 
-async def test_what_no_rule_speaks_of_is_denied_unless_told_otherwise():
+async def test_unmatched_action_is_denied_by_default():
     asked = []
-    question = question_about(Foreign("x"), title="x")
+    question = question_about(OpaqueAction("x"), title="x")
     assert "no rule" in (await rules(["allow:read"]).decide(question)).reason
     assert await verdict(rules([], otherwise="allow"), question) == "allow"
     assert await verdict(rules([], otherwise="ask", ask=lambda q: asked.append(q) or False), question) == "deny"
@@ -192,7 +194,7 @@ async def test_what_no_rule_speaks_of_is_denied_unless_told_otherwise():
 
 
 async def test_a_denial_names_the_rule_and_the_action():
-    decision = await rules(["allow:run:ls", "deny:run:rm *"]).decide(question_about(Run("ls; rm x")))
+    decision = await rules(["allow:run:ls", "deny:run:rm *"]).decide(question_about(RunAction("ls; rm x")))
     assert "deny:run:rm *" in decision.reason
     assert "rm x" in decision.reason
 
@@ -205,37 +207,37 @@ async def test_a_denial_names_the_rule_and_the_action():
         ("allow", "read, write, run, tool or any"),
         ("allow:reed:x", "'reed'"),
         ("allow:read:", "empty pattern"),
-        ("allow:any:x", "gives `any` a pattern"),
-        ("allow:read:../x", "goes up"),
+        ("allow:any:x", "has a pattern after `any`"),
+        ("allow:read:../x", "contains .."),
         ("allow:read:~/x", "~"),
         ("deny:read:!x", "!"),
     ],
 )
-def test_a_rule_that_cannot_be_understood_says_why(text, problem):
-    with pytest.raises(BadRule) as caught:
+def test_invalid_rule_says_why(text, problem):
+    with pytest.raises(InvalidRuleError) as caught:
         parse_rule(text)
     assert problem in str(caught.value)
     assert "allow:read:src/**" in str(caught.value)
 
 
-def test_a_rule_is_written_as_it_is_read():
+def test_rule_round_trips_through_text():
     for rule in ("allow:read:src/**", "deny:run:rm *", "ask:tool:Search*", "allow:write", "deny:any", "allow:run:a:b"):
         assert str(parse_rule(rule)) == rule
 
 
-def test_a_rule_with_a_pattern_for_something_else_is_refused():
-    with pytest.raises(BadRule, match="path"):
+def test_rule_with_a_mismatched_pattern_is_refused():
+    with pytest.raises(InvalidRuleError, match="path"):
         PolicyRule("allow", "run", path="*.md")
-    with pytest.raises(BadRule, match="command"):
+    with pytest.raises(InvalidRuleError, match="command"):
         PolicyRule("allow", "read", command="ls")
 
 
-def test_rules_that_ask_need_somebody_to_ask():
-    with pytest.raises(BadRule, match="nobody to ask"):
+def test_ask_rules_need_an_ask_function():
+    with pytest.raises(InvalidRuleError, match="no function can ask"):
         rules(["ask:run"])
 
 
-def test_every_rule_in_the_documentation_can_be_read():
+def test_every_documented_rule_is_valid():
     text = (Path(__file__).parents[2] / "docs" / "client-policy.md").read_text()
     written = [line.split("  ")[0] for line in text.splitlines() if line.startswith(("allow:", "deny:", "ask:"))]
     assert len(written) >= 6

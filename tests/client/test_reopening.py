@@ -1,8 +1,9 @@
-"""Sessions that there were before are opened in whichever way the agent can, whatever it advertised."""
+"""Earlier sessions are reopened with a method that the agent really supports."""
 
 import pytest
 
-from dragoman.client import MissingCapability, connect_sync
+from dragoman.client import connect_sync
+from dragoman.client.errors import MissingCapabilityError
 from dragoman.errors import ErrorCode, RemoteError
 from tests.client.driving import END, agent_of, chunk, text
 from tests.commands import raw
@@ -25,14 +26,14 @@ RESUME = {"sessionCapabilities": {"resume": {}}}
         (BOTH, {"session/load": NOT_ROUTED}, True, ""),
     ],
 )
-async def test_a_session_is_opened_in_the_way_that_the_agent_has(capabilities, script, replay, history):
+async def test_session_is_opened_with_a_supported_method(capabilities, script, replay, history):
     async with agent_of(raw(script, [chunk("now"), END], capabilities=capabilities)) as agent:
         session = await agent.reopen_session("s", "/", replay=replay)
         assert text(session.history) == history
         assert await session.ask("go") == "now"
 
 
-async def test_an_agent_that_routes_neither_is_told_of_as_it_answered():
+async def test_agent_without_both_methods_raises_its_error():
     script = {"session/load": NOT_ROUTED, "session/resume": NOT_ROUTED}
     async with agent_of(raw(script, capabilities=BOTH)) as agent:
         with pytest.raises(RemoteError) as caught:
@@ -40,7 +41,7 @@ async def test_an_agent_that_routes_neither_is_told_of_as_it_answered():
     assert caught.value.code == ErrorCode.METHOD_NOT_FOUND
 
 
-async def test_another_error_is_no_reason_to_try_the_other_way():
+async def test_other_errors_do_not_try_the_other_method():
     unknown = [[{"error": {"code": -32002, "message": "Resource not found"}}]]
     async with agent_of(raw({"session/resume": unknown}, capabilities=BOTH)) as agent:
         with pytest.raises(RemoteError) as caught:
@@ -48,13 +49,13 @@ async def test_another_error_is_no_reason_to_try_the_other_way():
     assert caught.value.method == "session/resume"
 
 
-async def test_an_agent_that_advertises_neither_is_not_asked():
+async def test_agent_that_advertises_neither_gets_no_request():
     async with agent_of(raw(capabilities={})) as agent:
-        with pytest.raises(MissingCapability):
+        with pytest.raises(MissingCapabilityError):
             await agent.reopen_session("s", "/")
 
 
-def test_without_async_it_is_the_same():
+def test_synchronous_client_reopens_sessions():
     command = raw({"session/load": LOADED, "session/resume": NOT_ROUTED}, [chunk("now"), END], capabilities=BOTH)
     with connect_sync(command) as agent:
         assert agent.reopen_session("s", "/").ask("go") == "now"

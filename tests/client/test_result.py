@@ -1,4 +1,4 @@
-"""A turn as one result: what was said, done and changed, and how it ended."""
+"""A turn as one result: text, tool calls, changed files and stop reason."""
 
 import asyncio
 import json
@@ -6,11 +6,17 @@ import json
 import pytest
 
 from dragoman.client import connect
-from dragoman.client.errors import ProcessDied, PromptRunning, RemoteError, SessionClosed, TurnTimeout
-from dragoman.client.events import FileWritten, Text, ToolChanged
+from dragoman.client.errors import (
+    ProcessDiedError,
+    PromptRunningError,
+    RemoteError,
+    SessionClosedError,
+    TurnTimeoutError,
+)
+from dragoman.client.events import FileWritten, TextChunk, ToolCallChanged
 from dragoman.client.policies import allow_all, deny_all
-from dragoman.client.result import TurnSummary
-from dragoman.client.tool_call import merge
+from dragoman.client.sessions.result import TurnSummary
+from dragoman.client.sessions.tool_call import merge
 from dragoman.protocol import v1
 from dragoman.testing import steps
 from tests.client.driving import chunk, session_with
@@ -34,7 +40,7 @@ async def run(*actions, timeout_s=None, **options):
         return await session.run("go", timeout_s=timeout_s)
 
 
-async def test_a_result_has_text_calls_usage_and_stop_reason():
+async def test_result_has_text_calls_usage_and_stop_reason():
     end = {"result": {"stopReason": "max_tokens", "usage": USAGE}}
     result = await run(chunk("a "), call(1), call(2, status="failed"), chunk("b"), end)
     assert (result.text, result.stop_reason, result.error) == ("a b", "max_tokens", None)
@@ -45,17 +51,17 @@ async def test_a_result_has_text_calls_usage_and_stop_reason():
     assert result.raise_for_error() is result
 
 
-async def test_a_turn_can_be_awaited_whether_it_was_read_before_or_not():
+async def test_turn_can_be_awaited_before_and_after_reading():
     async with session_with(scripted([steps.Say("a"), steps.Say("b")])) as session:
         assert (await session.prompt("go")).text == "ab"
         turn = session.prompt("go")
         first = await anext(turn)
-        assert isinstance(first, Text)
+        assert isinstance(first, TextChunk)
         assert (await turn).text == (await turn).text == "ab"
         assert (await turn).is_complete
 
 
-async def test_a_turn_that_was_left_gives_what_came_until_then():
+async def test_abandoned_turn_returns_its_partial_result():
     async with session_with(scripted([steps.Say("a"), steps.WaitForCancel()])) as session:
         turn = session.prompt("go")
         async for _ in turn:
@@ -65,54 +71,54 @@ async def test_a_turn_that_was_left_gives_what_came_until_then():
         assert (result.text, result.stop_reason, result.error) == ("a", "cancelled", None)
 
 
-async def test_a_turn_that_takes_too_long_is_cancelled_and_gives_what_came():
+async def test_timed_out_turn_is_cancelled_with_a_partial_result():
     async with session_with(scripted([steps.Say("half"), steps.WaitForCancel()], [steps.Say("b")])) as session:
         result = await session.run("go", timeout_s=0.3)
         assert (result.text, result.stop_reason) == ("half", "cancelled")
-        assert isinstance(result.error, TurnTimeout)
+        assert isinstance(result.error, TurnTimeoutError)
         assert "0.3 s" in str(result.error)
-        with pytest.raises(TurnTimeout):
+        with pytest.raises(TurnTimeoutError):
             result.raise_for_error()
         assert (await session.run("again", timeout_s=30)).text == "b"
 
 
-async def test_an_agent_that_ignores_the_cancellation_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr("dragoman.client.turn.CANCEL_TIMEOUT_S", 0.2)
+async def test_result_does_not_wait_for_an_ignored_cancellation(monkeypatch):
+    monkeypatch.setattr("dragoman.client.sessions.turn.CANCEL_TIMEOUT_S", 0.2)
     result = await run(chunk("half"), {"hear": "never"}, timeout_s=0.2)
     assert (result.text, result.stop_reason) == ("half", None)
-    assert isinstance(result.error, TurnTimeout)
+    assert isinstance(result.error, TurnTimeoutError)
     assert "has not ended" in str(result.error.__cause__)
 
 
-async def test_a_question_that_is_open_when_the_time_is_up_is_answered_with_cancelled():
+async def test_timeout_answers_open_questions_cancelled():
     async def never(question):
         await asyncio.Event().wait()
 
     async with session_with(scripted([steps.AskPermission()]), policy=never) as session:
         result = await session.run("go", timeout_s=0.3)
     assert (result.text, result.stop_reason) == ("outcome: cancelled", "cancelled")
-    assert isinstance(result.error, TurnTimeout)
+    assert isinstance(result.error, TurnTimeoutError)
 
 
-async def test_errors_of_the_agent_are_in_the_result_with_what_came_before():
+async def test_agent_errors_are_in_the_partial_result():
     result = await run(chunk("a"), {"error": {"code": -32603, "message": "Internal error"}})
     assert result.text == "a"
     assert isinstance(result.error, RemoteError)
     died = await run(chunk("a"), call(1, status="in_progress"), {"exit": 3, "stderr": "out of luck"})
     assert (died.text, died.stop_reason, len(died.tool_calls)) == ("a", None, 1)
-    assert isinstance(died.error, ProcessDied)
+    assert isinstance(died.error, ProcessDiedError)
     assert died.error.exit_code == 3
 
 
-async def test_a_call_that_cannot_be_made_is_raised():
+async def test_invalid_call_raises_its_error():
     async with session_with(scripted([steps.Say("a"), steps.WaitForCancel()])) as session:
         turn = session.prompt("go")
         await anext(turn)
-        with pytest.raises(PromptRunning):
+        with pytest.raises(PromptRunningError):
             await session.run("go")
         await turn.aclose()
         session.detach()
-        with pytest.raises(SessionClosed):
+        with pytest.raises(SessionClosedError):
             await session.run("go")
 
 
@@ -120,10 +126,10 @@ def changes(*events, cwd="/project"):
     summary, states = TurnSummary(cwd), {}
     for event in events:
         if isinstance(event, FileWritten):
-            summary.note(event)
+            summary.add(event)
         else:
             states[event.tool_call_id] = merge(states.get(event.tool_call_id), event)
-            summary.note(ToolChanged(states[event.tool_call_id], False, event))
+            summary.add(ToolCallChanged(states[event.tool_call_id], False, event))
     return [(each.path, each.before, each.after) for each in summary.result().changed_files]
 
 
@@ -141,31 +147,31 @@ def test_diffs_of_completed_calls_are_merged_by_path():
     ) == [("/project/a", "1", "3"), ("/project/new", None, "x")]
 
 
-def test_paths_that_mean_the_same_file_are_one():
+def test_equal_paths_are_one_changed_file():
     assert changes(shown(1, ("a", "1", "2")), shown(2, ("/project/./x/../a", "2", "3"))) == [("/project/a", "1", "3")]
 
 
-def test_a_diff_counts_when_a_later_update_replaced_it():
+def test_replaced_diff_still_counts():
     done = v1.ToolCallProgress(tool_call_id="1", status="completed", content=[])
     assert changes(shown(1, ("a", "1", "2"), status="pending"), done) == [("/project/a", "1", "2")]
 
 
-def test_a_completed_call_that_is_told_twice_counts_once():
+def test_completed_call_reported_twice_counts_once():
     again = shown(1, ("a", "x", "xx"))
     assert changes(again, again) == [("/project/a", "x", "xx")]
 
 
-def test_a_file_that_is_as_it_was_has_not_changed():
+def test_restored_file_is_not_changed():
     assert changes(shown(1, ("a", "1", "2")), shown(2, ("a", "2", "1"))) == []
 
 
-def test_an_edit_of_some_lines_is_applied_to_the_whole_file():
+def test_partial_diff_is_applied_to_the_whole_file():
     assert changes(shown(1, ("a", None, "1\n2\n3\n")), shown(2, ("a", "2\n", "two\n"))) == [
         ("/project/a", None, "1\ntwo\n3\n")
     ]
 
 
-def test_what_was_written_through_us_counts_for_more_than_a_diff_of_it():
+def test_client_writes_take_precedence_over_diffs():
     assert changes(
         shown(1, ("a", "2", "two"), status="in_progress"),
         FileWritten("/project/a", "1 2", "1 two"),
@@ -175,7 +181,7 @@ def test_what_was_written_through_us_counts_for_more_than_a_diff_of_it():
 
 
 @pytest.mark.parametrize("files", ["write", None])
-async def test_the_files_that_our_own_agent_changes_are_in_the_result(files, tmp_path):
+async def test_result_has_the_files_that_our_agent_changes(files, tmp_path):
     (tmp_path / "old.txt").write_text("before\n")
     script = tmp_path / "script.yaml"
     calls = [{"name": "write_file", "arguments": {"path": name, "content": "after\n"}} for name in NAMES]

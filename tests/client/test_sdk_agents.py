@@ -1,10 +1,12 @@
-"""The official SDKs' agents, driven by our client."""
+"""Our client with the agents of the official SDKs."""
 
 import asyncio
 
 import pytest
 
-from dragoman.client import Asked, Decision, Text, ToolChanged, TurnStopped
+from dragoman.client.errors import TurnStoppedError
+from dragoman.client.events import PermissionRequested, TextChunk, ToolCallChanged
+from dragoman.client.policies import Decision
 from tests.client.driving import done, read, session_with, text
 from tests.interop.peers import AGENTS
 
@@ -22,7 +24,7 @@ class Always:
 async def test_a_prompt_streams_in_order(command, tmp_path):
     async with session_with(command, tmp_path) as session:
         events = await read(session.prompt("hello"))
-    assert [event.text for event in events if isinstance(event, Text)] == ["one ", "two ", "three"]
+    assert [event.text for event in events if isinstance(event, TextChunk)] == ["one ", "two ", "three"]
     assert done(events).stop_reason == "end_turn"
 
 
@@ -31,11 +33,11 @@ async def test_a_permission_request_gets_the_decision_of_the_policy(command, ver
     async with session_with(command, tmp_path, policy=Always(verdict)) as session:
         events = await read(session.prompt("permission"))
     assert done(events).text == f"outcome: selected {option}"
-    assert [event.decision.verdict for event in events if isinstance(event, Asked)] == [verdict]
-    assert [event.call.status for event in events if isinstance(event, ToolChanged)][-1] == status
+    assert [event.decision.verdict for event in events if isinstance(event, PermissionRequested)] == [verdict]
+    assert [event.call.status for event in events if isinstance(event, ToolCallChanged)][-1] == status
 
 
-async def test_a_turn_is_cancelled_and_the_session_goes_on(command, tmp_path):
+async def test_session_continues_after_a_cancelled_turn(command, tmp_path):
     async with session_with(command, tmp_path) as session:
         turn = session.prompt("wait")
         assert text([await anext(turn)]) == "waiting"
@@ -51,7 +53,7 @@ async def test_leaving_the_loop_ends_the_turn(command, tmp_path):
         assert await session.ask("hello") == "one two three"
 
 
-async def test_a_pending_question_is_given_up_with_the_turn(command, tmp_path):
+async def test_pending_question_ends_with_the_turn(command, tmp_path):
     asked = asyncio.Event()
 
     class Slow:
@@ -63,5 +65,5 @@ async def test_a_pending_question_is_given_up_with_the_turn(command, tmp_path):
         asking = asyncio.ensure_future(session.ask("permission"))
         await asked.wait()
         session.cancel()
-        with pytest.raises(TurnStopped, match="cancelled"):
+        with pytest.raises(TurnStoppedError, match="cancelled"):
             await asking

@@ -1,4 +1,4 @@
-"""Agents over byte streams that somebody else opened: pipes of a process, sockets."""
+"""Agents over streams that the caller opened, such as pipes and sockets."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from dragoman.client import connect, connect_sync
-from dragoman.client.errors import ConnectionClosed, NotAnAgent, StartTimeout
+from dragoman.client.errors import ConnectionClosedError, NotAnAgentError, StartTimeoutError
 from dragoman.testing import ScriptedAgent, steps
 from dragoman.wire import StreamTransport
 from tests.client.driving import END
@@ -21,7 +21,7 @@ async def start(command):
     return await asyncio.create_subprocess_exec(*command, **PIPES)
 
 
-async def test_an_agent_is_driven_over_the_pipes_of_a_process():
+async def test_agent_works_over_the_pipes_of_a_process():
     process = await start(scripted([steps.Say("over "), steps.Say("pipes")]))
     async with asyncio.timeout(30), connect(stream=(process.stdout, process.stdin)) as agent:
         assert await (await agent.new_session("/")).ask("go") == "over pipes"
@@ -29,7 +29,7 @@ async def test_an_agent_is_driven_over_the_pipes_of_a_process():
     assert await asyncio.wait_for(process.wait(), 30) == 0  # because leaving closed its stdin
 
 
-async def test_an_agent_is_driven_over_a_socket():
+async def test_agent_works_over_a_socket():
     ours, theirs = socket.socketpair()
     agent = ScriptedAgent(StreamTransport(*await asyncio.open_connection(sock=theirs)), [[steps.Say("over a socket")]])
     serving = asyncio.create_task(agent.serve())
@@ -39,7 +39,7 @@ async def test_an_agent_is_driven_over_a_socket():
     await asyncio.wait_for(serving, 30)
 
 
-async def test_long_messages_pass_in_both_directions():
+async def test_long_messages_pass_both_ways():
     process = await start(raw({}, [{"long": 3_000_000}, END]))
     async with asyncio.timeout(30), connect(stream=(process.stdout, process.stdin)) as agent:
         session = await agent.new_session("/")
@@ -47,7 +47,7 @@ async def test_long_messages_pass_in_both_directions():
     await process.wait()
 
 
-async def test_a_reader_that_is_slow_holds_the_agent_up():
+async def test_slow_reader_pauses_the_agent():
     process = await start(scripted([steps.Say(str(number)) for number in range(3000)]))
     async with asyncio.timeout(30), connect(stream=(process.stdout, process.stdin)) as agent:
         turn = (await agent.new_session("/")).prompt("go")
@@ -67,14 +67,14 @@ async def test_a_dead_stream_fails_every_pending_call_at_once():
             await anext(turn)
         process.kill()
         results = [await turn for turn in turns]
-        assert [type(each.error) for each in results] == [ConnectionClosed] * 2
+        assert [type(each.error) for each in results] == [ConnectionClosedError] * 2
         assert "closed the stream" in str(results[0].error)
-        with pytest.raises(ConnectionClosed):
+        with pytest.raises(ConnectionClosedError):
             await agent.new_session("/")
     await process.wait()
 
 
-async def test_a_stream_that_breaks_while_writing_says_so():
+async def test_broken_stream_during_a_write_is_reported():
     class Broken:
         def __init__(self, writer):
             self.writer = writer
@@ -92,38 +92,38 @@ async def test_a_stream_that_breaks_while_writing_says_so():
     writer = Broken(process.stdin)
     async with asyncio.timeout(30), connect(stream=(process.stdout, writer)) as agent:
         writer.broken = True
-        with pytest.raises(ConnectionClosed, match="the stream broke: Broken pipe"):
+        with pytest.raises(ConnectionClosedError, match="the stream failed: Broken pipe"):
             await agent.new_session("/")
     await process.wait()
 
 
 async def test_a_stream_without_an_agent_is_refused():
     process = await start(["sh", "-c", "echo hello; cat >/dev/null"])
-    with pytest.raises(NotAnAgent, match="hello"):
+    with pytest.raises(NotAnAgentError, match="hello"):
         async with connect(stream=(process.stdout, process.stdin), start_timeout_s=0.5):
             pass
     await process.wait()
     silent = await start(["sleep", "60"])
-    with pytest.raises(StartTimeout):
+    with pytest.raises(StartTimeoutError):
         async with connect(stream=(silent.stdout, silent.stdin), start_timeout_s=0.2):
             pass
     silent.kill()
     await silent.wait()
     gone = await start(["true"])
-    with pytest.raises(NotAnAgent, match="ended before it answered"):
+    with pytest.raises(NotAnAgentError, match="ended before it answered"):
         async with connect(stream=(gone.stdout, gone.stdin)):
             pass
     await gone.wait()
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": ["x"], "stream": (1, 2)}, {"stream": (1, 2), "cwd": "/"}])
-async def test_what_is_to_be_connected_to_has_to_be_clear(arguments):
+async def test_connect_needs_a_command_or_a_stream(arguments):
     with pytest.raises(TypeError, match="stream"):
         async with connect(**arguments):
             pass
 
 
-def test_the_pipes_of_a_popen_serve_without_async():
+def test_popen_pipes_work_synchronously():
     command = scripted([steps.Say("a"), steps.Say("b")])
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         with connect_sync(stream=(process.stdout, process.stdin)) as agent:

@@ -10,7 +10,10 @@ from subprocess import PIPE
 
 import pytest
 
-from dragoman.client import Decision, NotAnAgent, Text, TurnStopped, connect_sync
+from dragoman.client import connect_sync
+from dragoman.client.errors import NotAnAgentError, TurnStoppedError
+from dragoman.client.events import TextChunk
+from dragoman.client.policies import Decision
 from dragoman.testing import steps
 from tests.client.driving import END, chunk, text
 from tests.commands import raw, scripted
@@ -32,7 +35,7 @@ def test_leaving_the_loop_cancels_the_turn():
     with connect_sync(scripted([steps.Say("a"), steps.WaitForCancel()], [steps.Say("b")])) as agent:
         session = agent.new_session("/")
         for event in session.prompt("go"):
-            assert isinstance(event, Text)
+            assert isinstance(event, TextChunk)
             break
         assert session.ask("again") == "b"
 
@@ -48,7 +51,7 @@ def test_another_thread_can_cancel():
         canceller.join()
 
 
-def test_the_agent_is_answered_while_the_script_does_something_else():
+def test_agent_gets_answers_while_the_script_is_busy():
     asked = threading.Event()
 
     class Yes:
@@ -86,20 +89,20 @@ with connect_sync(sys.argv[1:]) as agent:
     assert child.returncode == -signal.SIGINT
 
 
-def test_errors_come_through():
-    with pytest.raises(NotAnAgent), connect_sync(["false"]):
+def test_errors_are_raised_synchronously():
+    with pytest.raises(NotAnAgentError), connect_sync(["false"]):
         pass
-    with connect_sync(scripted([steps.Stop("refusal")])) as agent, pytest.raises(TurnStopped):
+    with connect_sync(scripted([steps.Stop("refusal")])) as agent, pytest.raises(TurnStoppedError):
         agent.new_session("/").ask("go")
 
 
-def test_an_error_of_the_script_comes_through_and_stops_the_agent():
+def test_script_error_is_raised_and_stops_the_agent():
     with pytest.raises(ZeroDivisionError), connect_sync(scripted([steps.Say("a")])):
         _ = 1 / 0
     assert "dragoman" not in [thread.name for thread in threading.enumerate()]
 
 
-async def test_it_works_where_a_loop_runs_already():
+async def test_client_works_inside_a_running_loop():
     assert asyncio.get_running_loop()
     with connect_sync(raw({}, [chunk("a"), END])) as agent:
         assert agent.new_session("/").ask("go") == "a"

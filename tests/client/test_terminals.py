@@ -1,4 +1,4 @@
-"""Commands that run here for an agent."""
+"""Commands that the client runs for an agent."""
 
 import asyncio
 import json
@@ -10,12 +10,21 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from dragoman.client import Asked, terminals
-from dragoman.client.action import Run, Write, find_action
-from dragoman.client.files import FileService, install_files
-from dragoman.client.policy import Question, allow_all, allow_reads, ask, choose_outcome, deny_all, rules
-from dragoman.client.terminals import TerminalService, install_terminals
-from dragoman.client.tool_call import merge
+from dragoman.client.events import PermissionRequested
+from dragoman.client.permission.action import RunAction, WriteAction, find_action
+from dragoman.client.permission.policy import (
+    PermissionQuestion,
+    allow_all,
+    allow_reads,
+    ask_user,
+    choose_outcome,
+    deny_all,
+    rules,
+)
+from dragoman.client.services import terminals
+from dragoman.client.services.files import FileService, install_files
+from dragoman.client.services.terminals import TerminalService, install_terminals
+from dragoman.client.sessions.tool_call import merge
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.files import Boundary
 from dragoman.protocol import v1
@@ -37,7 +46,7 @@ from tests.waiting import until
 
 
 class Client:
-    """Calls the handlers as the routes would."""
+    """Calls the handlers directly, as the routes do."""
 
     def __init__(self, service, asker):
         self.service = service
@@ -52,22 +61,22 @@ class Client:
 
     async def output(self, terminal_id, session_id="s"):
         params = v1.TerminalOutputRequest(session_id=session_id, terminal_id=terminal_id)
-        return await self.service.output(params, request_of(params))
+        return await self.service.output(params)
 
     async def wait(self, terminal_id, session_id="s"):
         params = v1.WaitForTerminalExitRequest(session_id=session_id, terminal_id=terminal_id)
-        return await self.service.wait_for_exit(params, request_of(params))
+        return await self.service.wait_for_exit(params)
 
     async def kill(self, terminal_id, session_id="s"):
         params = v1.KillTerminalRequest(session_id=session_id, terminal_id=terminal_id)
-        return await self.service.kill(params, request_of(params))
+        return await self.service.kill(params)
 
     async def release(self, terminal_id, session_id="s"):
         params = v1.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
-        return await self.service.release(params, request_of(params))
+        return await self.service.release(params)
 
     async def run(self, text, **more):
-        """Run a text to its end and return what it wrote, cut or not."""
+        """Run a shell text to its end and return its output, and whether it was cut."""
         terminal_id = await self.shell(text, **more)
         await self.wait(terminal_id)
         written = await self.output(terminal_id)
@@ -101,7 +110,7 @@ async def client(root):
         yield client
 
 
-async def test_a_command_runs_with_its_arguments_and_both_outputs_are_one(client):
+async def test_command_runs_with_merged_output(client):
     terminal_id = await client.create("/bin/sh", "-c", 'echo "$1"; echo err >&2; exit 3', "sh", "a  b")
     ended = await client.wait(terminal_id)
     assert (ended.exit_code, ended.signal) == (3, None)
@@ -111,13 +120,13 @@ async def test_a_command_runs_with_its_arguments_and_both_outputs_are_one(client
     assert written.exit_status == v1.TerminalExitStatus(exit_code=3)
 
 
-async def test_an_argument_is_not_read_by_a_shell(client):
+async def test_arguments_are_not_interpreted_by_a_shell(client):
     terminal_id = await client.create("echo", "$(id); *", "> x")
     await client.wait(terminal_id)
     assert (await client.output(terminal_id)).output == "$(id); * > x\n"
 
 
-async def test_output_can_be_asked_for_while_it_runs(client, root):
+async def test_output_is_available_while_the_command_runs(client, root):
     os.mkfifo(root / "gate")
     terminal_id = await client.shell("echo begun; touch begun; read line < gate; echo ended")
     await until((root / "begun").exists)
@@ -132,21 +141,21 @@ async def test_a_command_has_no_input(client):
     assert await client.run("cat; echo done") == ("done\n", False)
 
 
-async def test_a_whole_line_for_the_shell_is_understood_too(client):
+async def test_whole_shell_line_is_accepted(client):
     terminal_id = await client.create("echo a && echo b")
     await client.wait(terminal_id)
     assert (await client.output(terminal_id)).output == "a\nb\n"
     assert client.asker.questions[0].action.command == "echo a && echo b"
 
 
-async def test_a_command_that_is_not_there_is_refused_in_words(client):
+async def test_missing_command_is_refused_with_a_reason(client):
     assert "no command 'no-such-thing'" in await refused_with(ErrorCode.INVALID_PARAMS, client.create("no-such-thing"))
     await refused_with(ErrorCode.INVALID_PARAMS, client.create("no-such-thing", "x"))
     await refused_with(ErrorCode.INVALID_PARAMS, client.create(""))
     assert not client.asker.questions
 
 
-async def test_arguments_that_cannot_be_read_are_refused_and_not_left_out(client):
+async def test_invalid_arguments_are_refused_not_dropped(client):
     raw = Raw(msgspec.json.encode({"sessionId": "s", "command": "rm", "args": ["-i", 5, "x"]}))
     params = v1.CreateTerminalRequest(session_id="s", command="rm", args=["-i", "x"])
     await refused_with(
@@ -155,16 +164,16 @@ async def test_arguments_that_cannot_be_read_are_refused_and_not_left_out(client
     assert not client.asker.questions
 
 
-# ── where, and with what ────────────────────────────────────────────────────────────────────────
+# ── directory and environment ───────────────────────────────────────────────────────────────────
 
 
-async def test_a_command_runs_in_the_cwd_or_in_the_directory_that_is_named(client, root):
+async def test_command_runs_in_the_cwd_or_the_named_directory(client, root):
     assert await client.run("pwd") == (f"{root}\n", False)
     assert await client.run("pwd", cwd=str(root / "sub")) == (f"{root}/sub\n", False)
 
 
 @pytest.mark.parametrize("cwd", ["/", "/proc/self/cwd", "{root}/../outside", "{root}/out", "{root}/proc"])
-async def test_a_directory_outside_is_refused_with(client, root, cwd, monkeypatch):
+async def test_directory_outside_is_refused(client, root, cwd, monkeypatch):
     (root / "out").symlink_to(root.parent / "outside")
     (root / "proc").symlink_to("/proc/self/cwd")
     monkeypatch.chdir(root)
@@ -172,21 +181,21 @@ async def test_a_directory_outside_is_refused_with(client, root, cwd, monkeypatc
     assert not client.asker.questions
 
 
-async def test_a_directory_that_is_none_is_refused_with(client, root):
+async def test_invalid_directory_is_refused(client, root):
     (root / "file").write_text("")
     await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "gone")))
     await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.shell("pwd", cwd=str(root / "file")))
     assert "not absolute" in await refused_with(ErrorCode.INVALID_PARAMS, client.shell("pwd", cwd="sub"))
 
 
-async def test_variables_come_on_top_of_ours_without_what_looks_like_a_secret(client, monkeypatch):
+async def test_variables_extend_the_environment_without_secrets(client, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "hidden")
     monkeypatch.setenv("ORDINARY", "seen")
     env = [v1.EnvVariable(name="GIVEN", value="a b"), v1.EnvVariable(name="ORDINARY2", value="")]
     assert await client.run('echo "$SOME_API_KEY|$ORDINARY|$GIVEN"', env=env) == ("|seen|a b\n", False)
 
 
-# ── how much is kept ────────────────────────────────────────────────────────────────────────────
+# ── limits of the output ────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -205,16 +214,16 @@ async def test_variables_come_on_top_of_ours_without_what_looks_like_a_secret(cl
         ("", 0, ("", False)),
     ],
 )
-async def test_output_is_cut_at_its_beginning_between_two_characters(client, text, limit, expected):
+async def test_long_output_is_cut_at_a_character_boundary(client, text, limit, expected):
     assert await client.run(f"printf %s '{text}'", output_byte_limit=limit) == expected
 
 
-async def test_what_is_no_utf_8_takes_no_more_room_than_allowed(client):
+async def test_invalid_utf_8_stays_within_the_limit(client):
     output, truncated = await client.run(r"printf '\377\377\377\377'", output_byte_limit=7)
     assert (output, truncated) == ("\N{REPLACEMENT CHARACTER}" * 2, True)
 
 
-async def test_a_character_that_has_come_in_part_is_held_back(client, root):
+async def test_partial_character_is_not_returned(client, root):
     os.mkfifo(root / "gate")
     terminal_id = await client.shell(r"printf 'a\303'; touch begun; read line < gate; printf '\244'")
     await until((root / "begun").exists)
@@ -226,13 +235,13 @@ async def test_a_character_that_has_come_in_part_is_held_back(client, root):
     assert (await client.output(terminal_id)).output == "aä"
 
 
-async def test_a_flood_is_cut_to_what_is_kept_without_a_limit_too(client, monkeypatch):
+async def test_flood_is_cut_to_the_default_limit(client, monkeypatch):
     monkeypatch.setattr(terminals, "DEFAULT_OUTPUT_BYTES", 1000)
     written = "12345678\n" * 500_000
     assert await client.run("yes 12345678 | head -n 500000") == (written[-1000:], True)
 
 
-async def test_no_limit_is_larger_than_ours(client, monkeypatch):
+async def test_requested_limit_is_capped(client, monkeypatch):
     monkeypatch.setattr(terminals, "MAX_OUTPUT_BYTES", 10)
     assert await client.run("printf 123456789012", output_byte_limit=1 << 60) == ("3456789012", True)
 
@@ -240,7 +249,7 @@ async def test_no_limit_is_larger_than_ours(client, monkeypatch):
 # ── ending ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_command_that_is_killed_keeps_its_output_and_says_by_what(client, root):
+async def test_killed_command_keeps_output_and_signal(client, root):
     terminal_id = await client.shell("echo begun; touch begun; exec sleep 1000")
     waiting = asyncio.create_task(client.wait(terminal_id))
     await until((root / "begun").exists)
@@ -254,14 +263,14 @@ async def test_a_command_that_is_killed_keeps_its_output_and_says_by_what(client
     assert (await client.wait(terminal_id)).signal == "SIGTERM"
 
 
-async def test_a_command_that_ignores_sigterm_is_killed_all_the_same(client, root):
+async def test_command_that_ignores_sigterm_is_killed(client, root):
     terminal_id = await client.shell("trap '' TERM; touch begun; while :; do sleep 1000; done")
     await until((root / "begun").exists)
     await client.kill(terminal_id)
     assert (await client.wait(terminal_id)).signal == "SIGKILL"
 
 
-async def test_a_terminal_that_is_released_is_known_no_more(client):
+async def test_released_terminal_is_unknown(client):
     terminal_id = await client.shell("exec sleep 1000")
     waiting = asyncio.create_task(client.wait(terminal_id))
     await asyncio.sleep(0)
@@ -272,7 +281,7 @@ async def test_a_terminal_that_is_released_is_known_no_more(client):
 
 
 @pytest.mark.parametrize("ending", ["release", "kill", "end_session", "close"])
-async def test_nobody_of_a_command_is_left_behind(client, root, ending):
+async def test_no_process_of_a_command_survives(client, root, ending):
     terminal_id = await client.create(*TREE, str(root / "pids"))
     pids = await announced(root / "pids", TREE_SIZE)
     match ending:
@@ -285,7 +294,7 @@ async def test_nobody_of_a_command_is_left_behind(client, root, ending):
     wait_until_gone(pids)
 
 
-async def test_what_a_command_leaves_running_ends_with_its_terminal(client, root):
+async def test_background_processes_end_with_the_terminal(client, root):
     terminal_id = await client.shell("sleep 1000 & echo $! > pid")
     assert (await client.wait(terminal_id)).exit_code == 0
     pid = int((root / "pid").read_text())
@@ -294,7 +303,7 @@ async def test_what_a_command_leaves_running_ends_with_its_terminal(client, root
     wait_until_gone([pid])
 
 
-async def test_a_session_that_ends_takes_only_its_own_terminals(root):
+async def test_ended_session_only_stops_its_terminals(root):
     boundary = Boundary([str(root)])
     async with serving(root, boundary_of=lambda session_id: boundary) as client:
         one = await client.shell("exec sleep 1000", session_id="one")
@@ -305,7 +314,7 @@ async def test_a_session_that_ends_takes_only_its_own_terminals(root):
         assert (await client.output(two, session_id="two")).exit_status is None
 
 
-async def test_a_terminal_whose_session_closes_while_it_is_asked_about_is_ended(root):
+async def test_terminal_is_released_if_its_session_closes_meanwhile(root):
     boundaries = {"s": Boundary([str(root)])}
 
     def boundary_of(session_id):
@@ -317,12 +326,11 @@ async def test_a_terminal_whose_session_closes_while_it_is_asked_about_is_ended(
         boundaries.clear()
         return True
 
-    async with serving(root, policy=ask(close_meanwhile), boundary_of=boundary_of) as client:
+    async with serving(root, policy=ask_user(close_meanwhile), boundary_of=boundary_of) as client:
         await refused_with(ErrorCode.RESOURCE_NOT_FOUND, client.create(sys.executable, "-c", "input()"))
-        assert client.service.open_terminals == ()
 
 
-async def test_after_the_end_nothing_is_started(client):
+async def test_no_command_starts_after_closing(client):
     await client.service.close()
     await refused_with(ErrorCode.INVALID_REQUEST, client.shell("echo"))
 
@@ -342,28 +350,28 @@ async def test_no_descriptor_is_left_open(root):
         before = open_descriptors()
         for _ in range(5):
             await client.run("echo")
-        await until(lambda: open_descriptors() <= before)  # one of the first run may have been closing then
+        await until(lambda: open_descriptors() <= before)  # a descriptor of the first run may still have been open then
 
 
 # ── the policy ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_policy_is_asked_about_what_runs(client, root):
+async def test_policy_is_asked_about_the_command(client, root):
     await client.run("rm -rf x", cwd=str(root / "sub"), env=[v1.EnvVariable(name="A", value="hidden")])
     (question,) = client.asker.questions
-    assert question.action == Run("rm -rf x", str(root / "sub"), ("A",))
+    assert question.action == RunAction("rm -rf x", str(root / "sub"), ("A",))
     assert "hidden" not in repr(question)
 
 
 @pytest.mark.parametrize("policy", [deny_all(), allow_reads(), rules(["deny:run:touch *", "allow:any"])])
-async def test_a_command_that_is_not_allowed_does_not_run(root, policy):
+async def test_denied_command_does_not_run(root, policy):
     async with serving(root, policy=policy) as client:
         problem = await refused_with(ErrorCode.INVALID_REQUEST, client.shell("true; touch x"))
         assert "not allowed" in problem
     assert not (root / "x").exists()
 
 
-async def test_a_command_that_is_allowed_by_name_is_not_if_the_agent_sets_its_path(root):
+async def test_command_with_a_changed_path_variable_is_not_allowed(root):
     (root / "git").write_text("#!/bin/sh\ntouch x\n")
     (root / "git").chmod(0o755)
     async with serving(root, policy=rules(["allow:run:git *"])) as client:
@@ -383,7 +391,7 @@ SCRIPT = f"""
 """
 
 
-async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root, tmp_path):
+async def test_our_agent_works_with_client_services_under_rules(root, tmp_path):
     (tmp_path / "script.yaml").write_text(SCRIPT)
     asked = []
     given = ["allow:write:*.md", "ask:run:cat *", "ask:run:echo *"]
@@ -392,22 +400,24 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
     asker = Asker(policy)
     routes, calls, answers = Routes("client"), {}, []
 
-    def take(notification):
+    def receive(notification):
         update = notification.update
         if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
             calls[update.tool_call_id] = merge(calls.get(update.tool_call_id), update)
 
-    async def permit(params, request):
+    async def permit(params):
         call = merge(calls.get(params.tool_call.tool_call_id), params.tool_call)
         action = find_action(call, [str(root)])
-        decision = await policy.decide(Question(params.session_id, call, tuple(params.options), str(root), action))
+        decision = await policy.decide(
+            PermissionQuestion(params.session_id, call, tuple(params.options), str(root), action)
+        )
         answers.append((action, decision.verdict))
         return v1.RequestPermissionResponse(outcome=choose_outcome(decision, params.options))
 
     service = TerminalService(lambda session_id: boundary, asker)
     install_files(routes, FileService(lambda session_id: boundary, asker), write=True)
     install_terminals(routes, service)
-    routes.on_notification(SESSION_UPDATE, take)
+    routes.on_notification(SESSION_UPDATE, receive)
     routes.on_request(SESSION_REQUEST_PERMISSION, permit)
     command = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{tmp_path / 'script.yaml'}"]
     fs = v1.FileSystemCapabilities(read_text_file=True, write_text_file=True)
@@ -423,12 +433,12 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
     assert [call.status for call in calls.values()] == ["completed", "completed", "failed"]
     assert "written" in str(list(calls.values())[1].content)
     assert answers == [
-        (Write(str(root / "notes.md"), str(root)), "allow"),
-        (Run(CAT), "allow"),
-        (Run("touch denied"), "deny"),
+        (WriteAction(str(root / "notes.md"), str(root)), "allow"),
+        (RunAction(CAT), "allow"),
+        (RunAction("touch denied"), "deny"),
     ]
-    assert [type(question.action) for question in asker.questions] == [Write, Run]
-    assert asked == [Run(CAT)]  # once, though the agent asked and then ran it through us
+    assert [type(question.action) for question in asker.questions] == [WriteAction, RunAction]
+    assert asked == [RunAction(CAT)]  # once, although the agent asked first and then ran it through the client
     assert not (root / "denied").exists()
 
 
@@ -436,14 +446,14 @@ async def test_our_own_agent_works_with_our_files_and_terminals_under_rules(root
 
 
 def leaking(command):
-    """An agent that starts something and never releases it."""
+    """An agent that starts a terminal and never releases it."""
     params = {"sessionId": "s", "command": command[0], "args": command[1:]}
     create = {"id": 5, "method": "terminal/create", "params": params}
     return raw({}, [create, {"hear": "answer"}, END], capabilities={"sessionCapabilities": {"close": {}}})
 
 
 @pytest.mark.parametrize("ending", ["session", "connection"])
-async def test_a_terminal_that_is_never_released_ends_with_its_session_and_with_the_connection(root, ending):
+async def test_unreleased_terminal_ends_with_session_or_connection(root, ending):
     command = leaking([*TREE, str(root / "pids")])
     async with session_with(command, root, policy=allow_all(), terminals=True) as session:
         assert "terminalId" in text(await read(session.prompt("go")))
@@ -454,17 +464,19 @@ async def test_a_terminal_that_is_never_released_ends_with_its_session_and_with_
     wait_until_gone(pids)
 
 
-async def test_a_denied_command_is_told_as_an_error_with_its_reason(root):
+async def test_denied_command_is_an_error_with_its_reason(root):
     async with session_with(leaking(["/bin/sh", "-c", "touch x"]), root, terminals=True) as session:
         events = await read(session.prompt("go"))
     error = json.loads(text(events))["error"]
     assert error["code"] == ErrorCode.INVALID_REQUEST
-    assert "nothing is allowed here" in error["data"]["problem"]
-    assert [event.question.action for event in events if isinstance(event, Asked)] == [Run("touch x", str(root))]
+    assert "the policy denies everything" in error["data"]["problem"]
+    assert [event.question.action for event in events if isinstance(event, PermissionRequested)] == [
+        RunAction("touch x", str(root))
+    ]
     assert not (root / "x").exists()
 
 
-async def test_terminals_that_were_not_offered_do_not_exist(root):
+async def test_unadvertised_terminals_are_method_not_found(root):
     async with session_with(leaking(["true"]), root, policy=allow_all()) as session:
         events = await read(session.prompt("go"))
     assert json.loads(text(events))["error"]["code"] == ErrorCode.METHOD_NOT_FOUND

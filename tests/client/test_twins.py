@@ -1,11 +1,11 @@
-"""The client without `async` has everything that the one with it has."""
+"""The synchronous client has everything that the asynchronous one has."""
 
 import inspect
 
 import pytest
 
 from dragoman.client import (
-    RemoteAgent,
+    AgentConnection,
     Session,
     SyncAgent,
     SyncSession,
@@ -16,22 +16,20 @@ from dragoman.client import (
     connect_url,
     connect_url_sync,
 )
-from dragoman.client.internal import is_internal
 from dragoman.testing import steps
 from tests.client.driving import END, agent_of, chunk
 from tests.commands import raw, scripted
 
-TWINS = [(RemoteAgent, SyncAgent), (Session, SyncSession), (Turn, SyncTurn)]
+TWINS = [(AgentConnection, SyncAgent), (Session, SyncSession), (Turn, SyncTurn)]
 CALLS = [(connect, connect_sync), (connect_url, connect_url_sync)]
 RENAMED = {"aclose": "close"}
-INTERNAL = {"link", "check", "on_detach"}  # attributes that the parts of the client use among themselves
-FORMER = {"strays"}
+INTERNAL = {"link", "check", "on_detach"}  # attributes for internal use by the client
 
 
 def public(kind, instance):
-    """Return the names of the methods and attributes that users have."""
+    """Return the names of the public methods and attributes."""
     names = {name for name in [*dir(kind), *vars(instance)] if not name.startswith("_")}
-    return {name for name in names if not is_internal(getattr(kind, name, None))} - INTERNAL - FORMER
+    return {name for name in names if not hasattr(getattr(kind, name, None), "__dragoman_internal__")} - INTERNAL
 
 
 def parameters(function):
@@ -40,10 +38,10 @@ def parameters(function):
     return [(each.name, each.kind, each.default) for each in given]
 
 
-async def test_every_public_name_of_a_class_has_a_twin_with_the_same_parameters():
+async def test_every_public_method_has_a_synchronous_twin():
     async with agent_of(raw({}, [chunk("a"), END])) as agent:
         session = await agent.new_session("/")
-        instances = {RemoteAgent: agent, Session: session}
+        instances = {AgentConnection: agent, Session: session}
         turn = session.prompt("go")
         for kind, twin in TWINS:
             instance = instances.get(kind)
@@ -58,11 +56,11 @@ async def test_every_public_name_of_a_class_has_a_twin_with_the_same_parameters(
 
 
 @pytest.mark.parametrize(("call", "twin"), CALLS)
-def test_the_functions_take_the_same_arguments(call, twin):
+def test_synchronous_functions_have_the_same_parameters(call, twin):
     assert parameters(twin) == parameters(call)
 
 
-def test_a_result_is_had_without_async():
+def test_synchronous_client_returns_a_result():
     with connect_sync(scripted([steps.Say("a"), steps.Say("b")])) as agent:
         session = agent.new_session("/")
         assert repr(agent).startswith("<SyncAgent dragoman-scripted-agent ")

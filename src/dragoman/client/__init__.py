@@ -1,133 +1,62 @@
-"""The client: driving any ACP agent.
+"""The client, which drives any ACP agent.
 
-Its names are in groups: this module has `connect`, sessions, turns and their results; `events`, `policies` and
-`errors` beside it have those of the events of a turn, of what an agent may do, and of what can go wrong. Names of these
-three that were here before can still be imported from here.
+This module has `connect`, sessions, turns and their results. Three more modules are public: `events` has the events of
+a turn, `policies` the policies that allow or deny actions, and `errors` the exceptions.
 """
 
-# pyright: reportUnusedImport=false
-
-from dragoman.client.agent import RemoteAgent
-from dragoman.client.asking import Asking
+from dragoman.client.agent import AgentConnection
 from dragoman.client.connect import connect, connect_url
-from dragoman.client.elicitation import Elicit, Elicitation, Reply, accept, decline
-from dragoman.client.entities import CompactionState, Entities, SessionMessageState, SubagentState
-from dragoman.client.errors import (  # noqa: F401 -- they could be imported from here before
-    BadAddress,
-    BadDirectory,
-    BadRule,
-    CancelIgnored,
-    ConnectFailed,
-    MissingCapability,
-    NeedsLogin,
-    NotAnAgent,
-    NotOffered,
-    NotRecorded,
-    PromptRunning,
-    Refused,
-    SessionClosed,
-    StartTimeout,
-    TrajectoryUnreadable,
-    TurnStopped,
-    WrongVersion,
-)
-from dragoman.client.events import (  # noqa: F401 -- they could be imported from here before
-    Asked,
-    CommandsChanged,
-    Done,
-    Event,
-    ModeChanged,
-    Noticed,
-    OptionsChanged,
-    Other,
-    OtherContent,
-    PlanChanged,
-    Text,
-    Thought,
-    TitleChanged,
-    ToolChanged,
-    UsageChanged,
-    UserText,
-    Withdrawn,
-)
-from dragoman.client.export import to_atif, to_openai
-from dragoman.client.handshake import Provision, TrafficWatch
-from dragoman.client.policies import (  # noqa: F401 -- they could be imported from here before
-    Decision,
-    Foreign,
-    Policy,
-    PolicyRule,
-    Question,
-    Read,
-    Run,
-    Several,
-    ToolAction,
-    Write,
-    allow_all,
-    allow_reads,
-    ask,
-    deny_all,
-    rules,
-)
-from dragoman.client.result import ChangedFile, TurnResult
-from dragoman.client.session import Session
-from dragoman.client.session_trajectory import (
+from dragoman.client.connection.handshake import ClientService, WireObserver
+from dragoman.client.services.elicitation import Elicitation, ElicitationHandler, ElicitationResponse, accept, decline
+from dragoman.client.sessions.entities import CompactionState, SessionMessageState, SubagentState
+from dragoman.client.sessions.result import ChangedFile, TurnResult
+from dragoman.client.sessions.session import Session
+from dragoman.client.sessions.tool_call import ToolCallState
+from dragoman.client.sessions.turn import Turn
+from dragoman.client.sync import SyncAgent, SyncSession, SyncTurn, connect_sync, connect_url_sync
+from dragoman.client.transcripts.export import to_atif, to_openai
+from dragoman.client.transcripts.session_trajectory import (
     SessionTrajectory,
     TrajectoryStep,
-    gather_sessions,
-    loaded_trajectory,
+    group_by_session,
     read_sessions,
+    trajectory_from_session,
 )
-from dragoman.client.sessions import Sessions
-from dragoman.client.sync import SyncAgent, connect_sync, connect_url_sync
-from dragoman.client.sync_session import SyncSession, SyncTurn
-from dragoman.client.tool_call import ToolCallState
-from dragoman.client.turn import Turn
-from dragoman.protocol.recorder import Recorder
-from dragoman.protocol.trajectory import TrajectoryRecord, read_trajectory
-
-Content = OtherContent
-"""The former name of `OtherContent`."""
-Deed = ToolAction
-"""The former name of `ToolAction`."""
-Rule = PolicyRule
-"""The former name of `PolicyRule`."""
+from dragoman.recording.recorder import Recorder
+from dragoman.recording.trajectory import TrajectoryRecord, read_trajectory
 
 __all__ = [
-    "Asking",
+    "AgentConnection",
     "ChangedFile",
+    "ClientService",
     "CompactionState",
-    "Elicit",
     "Elicitation",
-    "Entities",
-    "Provision",
+    "ElicitationHandler",
+    "ElicitationResponse",
     "Recorder",
-    "RemoteAgent",
-    "Reply",
     "Session",
     "SessionMessageState",
     "SessionTrajectory",
-    "Sessions",
     "SubagentState",
     "SyncAgent",
     "SyncSession",
     "SyncTurn",
     "ToolCallState",
-    "TrafficWatch",
     "TrajectoryRecord",
     "TrajectoryStep",
     "Turn",
     "TurnResult",
+    "WireObserver",
     "accept",
     "connect",
     "connect_sync",
     "connect_url",
     "connect_url_sync",
     "decline",
-    "gather_sessions",
-    "loaded_trajectory",
+    "group_by_session",
     "read_sessions",
     "read_trajectory",
     "to_atif",
     "to_openai",
+    "trajectory_from_session",
 ]

@@ -1,18 +1,24 @@
-"""A connected agent: its name, its capabilities and its sessions."""
+"""A connected agent: its name, its capabilities and its sessions.
+
+`AgentConnection` is what `connect` yields. Each method first checks the agent's capabilities, so that a request the
+agent cannot handle is never sent. Two ways of opening a session differ. For `session/new` and `session/fork` the agent
+chooses the id, so updates may arrive before the id is known: `Sessions.opening` keeps them. For `session/load` and
+`session/resume` the id is known, so the session is registered before the request is sent.
+"""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from dragoman.client.capability_check import CapabilityCheck, StrPath, absolute
-from dragoman.client.functions import FunctionHost
-from dragoman.client.link import Link
-from dragoman.client.problem import NotOffered, PromptRunning
-from dragoman.client.servers import McpServers, as_servers
-from dragoman.client.session import Session
-from dragoman.client.sessions import Sessions
-from dragoman.errors import ErrorCode, InvalidResult, RemoteError
+from dragoman.client.connection.capability_check import CapabilityCheck, StrPath, absolute
+from dragoman.client.connection.link import Link
+from dragoman.client.problem import NotOfferedError, PromptRunningError
+from dragoman.client.services.functions import FunctionHost
+from dragoman.client.services.servers import McpServers, as_servers
+from dragoman.client.sessions.session import Session
+from dragoman.client.sessions.sessions import Sessions
+from dragoman.errors import ErrorCode, InvalidResultError, RemoteError
 from dragoman.mcp.serving.function_server import ToolFunction
 from dragoman.protocol import v1
 from dragoman.protocol.methods import (
@@ -32,28 +38,36 @@ from dragoman.protocol.methods import (
     SESSION_UNARCHIVE,
     Method,
 )
-from dragoman.protocol.notice import VOID
+from dragoman.protocol.void_message import VOID
 from dragoman.text import one_line
 
 ArchiveFilter = Literal["exclude", "include", "only"]
-"""Which sessions are listed: those that are not archived, all, or those that are."""
+"""Which sessions a list contains: the unarchived ones, all, or only the archived ones."""
 
 
-class RemoteAgent:
-    """An agent at the other end of a connection; made by `connect`.
+class AnySession(Protocol):
+    """A `Session` or a `SyncSession`, identified by its id."""
 
-    Everything here that sends something raises RemoteError when the agent answers with an error, InvalidResult when
-    its answer makes no sense, NeedsLogin when it wants a login first, ProcessDied when it has died, and one of the
-    kinds of Refused, before anything is sent, when the agent or the protocol does not allow it.
+    @property
+    def id(self) -> str: ...
+
+
+class AgentConnection:
+    """An agent at the other end of a connection, as `connect` yields it.
+
+    Each method that sends a request can raise these errors: RemoteError if the agent answers with an error,
+    InvalidResultError for an invalid answer, LoginRequiredError if the agent needs a login first, and ProcessDiedError
+    if it has died. RequestNotSentError is raised before sending if the agent or the protocol does not allow the
+    request.
     """
 
     def __init__(
         self, link: Link, sessions: Sessions, functions: FunctionHost, answer: v1.InitializeResponse, version: int
     ) -> None:
         self.info = answer.agent_info
-        """Its name and version, if it says."""
+        """The agent's name and version, if it sent them."""
         self.protocol_version = version
-        """The version of ACP that it speaks; everything here is the same for both."""
+        """The version of ACP that the agent speaks. This class works the same for both versions."""
         self.capabilities = answer.agent_capabilities
         self.auth_methods: Sequence[v1.AuthMethod] = tuple(answer.auth_methods)
         self.link = link
@@ -62,21 +76,21 @@ class RemoteAgent:
         self._functions = functions
 
     def __repr__(self) -> str:
-        return f"<RemoteAgent {one_line(self.name)}, {len(self.open_sessions)} sessions open>"
+        return f"<AgentConnection {one_line(self.name)}, {len(self.open_sessions)} sessions open>"
 
     @property
     def withdraws(self) -> bool:
-        """Whether it says so when a message of it is void: then there is a `Withdrawn`."""
+        """Whether the agent can withdraw its messages. Then a turn may contain `MessageWithdrawn`."""
         return VOID in (self.capabilities.meta or {})
 
     @property
     def name(self) -> str:
-        """How to call it in a sentence."""
+        """The agent's name and version, or else the program's name."""
         return f"{self.info.name} {self.info.version}" if self.info else self.link.command[0]
 
     @property
     def auth(self) -> v1.AuthStatusResponse | None:
-        """Its login as it last told it, by `auth_status` or by itself; None when it did not."""
+        """The agent's last report of its login, from `auth_status` or a notification. None if it sent none."""
         return self.link.auth
 
     @property
@@ -94,14 +108,14 @@ class RemoteAgent:
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Session:
-        """Open a new session that works in `cwd`, by default the current directory.
+        """Open a new session in `cwd`, by default the current directory.
 
-        A relative `cwd` is taken from the current directory of this process; the agent gets it absolute.
+        A relative `cwd` is relative to the current directory of this process. The agent receives the absolute path.
 
-        MCP servers are given as commands, addresses or files, as in `servers`. `tools` are Python functions that the
-        agent can call in it; raises UnusableFunction for one that cannot be a tool. `system_prompt` are instructions
-        for its model: a text is added to its own instructions, a `v1.SystemPrompt` may replace them.
-        `meta` is the `_meta` of the request, for extensions.
+        MCP servers are commands, URLs or files. `tools` are Python functions that the agent can call. Raises
+        UnusableFunctionError for a function that cannot be a tool. A text as `system_prompt` is appended to the agent's
+        own instructions, and a `v1.SystemPrompt` may replace them. `meta` is the `_meta` of the request, for
+        extensions.
         """
         directory = _directory(cwd)
         async with self._functions.offering(tools, self.capabilities) as functions:
@@ -128,9 +142,9 @@ class RemoteAgent:
         additional_directories: Iterable[StrPath] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
-        """Open a session that there was before; all that the agent replays is in its `history`."""
+        """Open an earlier session with `session/load`. Its `history` has everything that the agent replays."""
         self.check.method(SESSION_LOAD)
-        return await self._take_up(
+        return await self._open_existing(
             [SESSION_LOAD],
             session_id,
             _directory(cwd),
@@ -150,9 +164,9 @@ class RemoteAgent:
         additional_directories: Iterable[StrPath] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
-        """Open a session that there was before, without a replay."""
+        """Open an earlier session with `session/resume`, without a replay."""
         self.check.method(SESSION_RESUME)
-        return await self._take_up(
+        return await self._open_existing(
             [SESSION_RESUME],
             session_id,
             _directory(cwd),
@@ -173,15 +187,15 @@ class RemoteAgent:
         additional_directories: Iterable[StrPath] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
-        """Open a session that there was before in whichever way the agent can; `replay` says which if it can both.
+        """Open an earlier session with a method that the agent supports. If it supports both, `replay` selects.
 
-        An agent may advertise a way and answer that it has no such method: then the other way is tried.
+        Some agents advertise a method and then answer that they lack it. The other method is tried then.
         """
-        ways = [SESSION_LOAD, SESSION_RESUME] if replay else [SESSION_RESUME, SESSION_LOAD]
-        advertised = [way for way in ways if self.check.has_method(way)]
+        methods = [SESSION_LOAD, SESSION_RESUME] if replay else [SESSION_RESUME, SESSION_LOAD]
+        advertised = [method for method in methods if self.check.has_method(method)]
         if not advertised:
             self.check.method(SESSION_LOAD)
-        return await self._take_up(
+        return await self._open_existing(
             advertised,
             session_id,
             _directory(cwd),
@@ -193,16 +207,16 @@ class RemoteAgent:
 
     async def fork(
         self,
-        session: Session | str,
+        session: AnySession | str,
         cwd: StrPath | None = None,
         *,
         mcp_servers: McpServers | None = None,
         additional_directories: Iterable[StrPath] | None = None,
         system_prompt: str | v1.SystemPrompt | None = None,
     ) -> Session:
-        """Open a copy of a session; of one that is open here, with the directories and servers that it has."""
+        """Open a copy of a session. If the session is open here, the copy gets its directories and MCP servers."""
         self.check.method(SESSION_FORK)
-        known = session if isinstance(session, Session) else self._sessions.get(session)
+        known = session if isinstance(session, Session) else self._sessions.get(_id(session))
         if additional_directories is None:
             additional_directories = known.additional_directories if known else ()
         if mcp_servers is None:
@@ -222,22 +236,23 @@ class RemoteAgent:
     async def list_sessions(
         self, cwd: StrPath | None = None, *, archived: ArchiveFilter = "exclude"
     ) -> AsyncGenerator[v1.SessionInfo]:
-        """Yield the agent's sessions, all or those of one directory, asking for page after page.
+        """Yield the agent's sessions, all of them or those of one directory. Request one page at a time.
 
-        `archived` says whether archived ones are among them; an agent that cannot archive has none.
+        `archived` selects whether archived sessions are included. An agent that cannot archive has none.
         """
         self.check.method(SESSION_LIST)
-        wanted = None if archived == "exclude" else archived
-        if wanted is not None and not self.check.has_method(SESSION_ARCHIVE):
-            if wanted == "only":
+        # Agents that cannot archive do not know the parameter, so it is not sent to them.
+        filter_ = None if archived == "exclude" else archived
+        if filter_ is not None and not self.check.has_method(SESSION_ARCHIVE):
+            if filter_ == "only":
                 return
-            wanted = None
+            filter_ = None
         directory = None if cwd is None else absolute(cwd)
         cursor: str | None = None
         seen: set[str] = set()
         while True:
             page = await self.link.call(
-                SESSION_LIST, v1.ListSessionsRequest(cwd=directory, cursor=cursor, archived=wanted)
+                SESSION_LIST, v1.ListSessionsRequest(cwd=directory, cursor=cursor, archived=filter_)
             )
             for info in page.sessions:
                 yield info
@@ -245,23 +260,25 @@ class RemoteAgent:
             if cursor is None:
                 return
             if cursor in seen:
-                raise InvalidResult(SESSION_LIST.name, "it gave the same cursor twice: the list would never end")
+                raise InvalidResultError(
+                    SESSION_LIST.name, "it sent the same cursor twice, so the list would never end"
+                )
             seen.add(cursor)
 
-    async def close(self, session: Session | str) -> None:
-        """Let the agent put a session away, to be loaded again later."""
+    async def close(self, session: AnySession | str) -> None:
+        """Close a session at the agent. It can be loaded again later."""
         self.check.method(SESSION_CLOSE)
         await self.link.call(SESSION_CLOSE, v1.CloseSessionRequest(session_id=_id(session)))
         await self._end(session)
 
-    async def delete(self, session: Session | str) -> None:
-        """Let the agent forget a session for good."""
+    async def delete(self, session: AnySession | str) -> None:
+        """Delete a session at the agent for good."""
         self.check.method(SESSION_DELETE)
         await self.link.call(SESSION_DELETE, v1.DeleteSessionRequest(session_id=_id(session)))
         await self._end(session)
 
-    async def set_title(self, session: Session | str, title: str) -> str:
-        """Give a session, open or not, a title, and return the one that the agent has kept."""
+    async def set_title(self, session: AnySession | str, title: str) -> str:
+        """Set the title of an open or stored session. Return the title that the agent stored."""
         self.check.method(SESSION_SET_TITLE)
         request = v1.SetSessionTitleRequest(session_id=_id(session), title=title)
         kept = (await self.link.call(SESSION_SET_TITLE, request)).title
@@ -270,50 +287,50 @@ class RemoteAgent:
             known.title = kept
         return kept
 
-    async def archive(self, session: Session | str) -> None:
-        """Let the agent put a session away, and leave it out of lists."""
+    async def archive(self, session: AnySession | str) -> None:
+        """Close a session at the agent and remove it from its list."""
         self.check.method(SESSION_ARCHIVE)
         await self.link.call(SESSION_ARCHIVE, v1.ArchiveSessionRequest(session_id=_id(session)))
         await self._end(session)
 
-    async def unarchive(self, session: Session | str) -> None:
-        """Have a session in lists again; it is not opened."""
+    async def unarchive(self, session: AnySession | str) -> None:
+        """Put an archived session back into the agent's list, without opening it."""
         self.check.method(SESSION_UNARCHIVE)
         await self.link.call(SESSION_UNARCHIVE, v1.UnarchiveSessionRequest(session_id=_id(session)))
 
-    async def status(self, session: Session | str) -> Literal["open", "saved"]:
-        """Ask whether the agent has a session in memory (`open`), or would have to load it (`saved`)."""
+    async def status(self, session: AnySession | str) -> Literal["open", "saved"]:
+        """Return whether the agent has a session in memory (`open`) or would have to load it (`saved`)."""
         self.check.method(SESSION_STATUS)
         answer = await self.link.call(SESSION_STATUS, v1.SessionStatusRequest(session_id=_id(session)))
         return "open" if answer.status == "open" else "saved"
 
     async def auth_status(self) -> v1.AuthStatusResponse:
-        """Ask whether sessions can be begun without a login, and which accounts the agent has."""
+        """Return the agent's login: whether a new session needs one, and the known accounts."""
         self.check.method(AUTH_STATUS)
         self.link.auth = await self.link.call(AUTH_STATUS, v1.AuthStatusRequest())
         return self.link.auth
 
     async def authenticate(self, method_id: str) -> None:
-        """Log in, by one of the agent's `auth_methods`."""
+        """Log in with one of the agent's `auth_methods`."""
         offered = [method.id for method in self.auth_methods]
         if method_id not in offered:
-            raise NotOffered("way to log in", method_id, offered)
+            raise NotOfferedError("way to log in", method_id, offered)
         await self.link.call(AUTHENTICATE, v1.AuthenticateRequest(method_id=method_id))
 
     async def logout(self) -> None:
-        """Log out."""
+        """Log out at the agent."""
         self.check.method(LOGOUT)
         await self.link.call(LOGOUT, v1.LogoutRequest())
 
     async def call_extension(self, name: str, params: Mapping[str, Any]) -> Any:
-        """Send a request beyond the protocol, whose name begins with `_`, and return its result as plain JSON."""
+        """Send an extension request, whose name begins with `_`, and return its result as plain JSON."""
         if not name.startswith("_"):
-            raise NotOffered("extension", name, ["names that begin with `_`"])
+            raise NotOfferedError("extension", name, ["names that begin with `_`"])
         return await self.link.call_extension(name, params)
 
-    async def _take_up(
+    async def _open_existing(
         self,
-        ways: Sequence[Method[Any, Any]],
+        methods: Sequence[Method[Any, Any]],
         session_id: str,
         cwd: str,
         *,
@@ -322,35 +339,35 @@ class RemoteAgent:
         additional_directories: Iterable[StrPath],
         system_prompt: str | v1.SystemPrompt | None,
     ) -> Session:
-        """Open a session by the first of these methods that the agent has."""
+        """Open an earlier session with the first of these methods that the agent knows."""
         directories = self.check.directories(additional_directories)
         async with self._functions.offering(tools, self.capabilities) as functions:
-            wanted = {
+            params = {
                 "session_id": session_id,
                 "cwd": cwd,
                 "mcp_servers": [*self._servers(mcp_servers, cwd), *functions.servers],
                 "additional_directories": directories,
                 "system_prompt": self.check.system_prompt(system_prompt),
             }
-            *others, last = ways
-            for way in others:
+            *others, last = methods
+            for method in others:
                 try:
-                    return await self._reopen(way, way.params(**wanted), functions.stop)
+                    return await self._reopen(method, method.params(**params), functions.stop)
                 except RemoteError as error:
                     if error.code != ErrorCode.METHOD_NOT_FOUND:
                         raise
-            return await self._reopen(last, last.params(**wanted), functions.stop)
+            return await self._reopen(last, last.params(**params), functions.stop)
 
     async def _reopen(
         self,
-        way: Method[Any, Any],
+        method: Method[Any, Any],
         request: v1.LoadSessionRequest | v1.ResumeSessionRequest,
         on_detach: Callable[[], object] | None,
     ) -> Session:
         session = self._add(request.session_id, request)
         try:
-            with session.replaying() if way is SESSION_LOAD else nullcontext():
-                answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = await self.link.call(way, request)
+            with session.replaying() if method is SESSION_LOAD else nullcontext():
+                answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = await self.link.call(method, request)
         except BaseException:
             self._sessions.remove(session)
             raise
@@ -358,8 +375,8 @@ class RemoteAgent:
         session.set_up(answer.modes, answer.config_options)
         return session
 
-    def _servers(self, given: McpServers, cwd: str) -> list[v1.McpServer]:
-        return as_servers(given, self.capabilities, agent=self.name, cwd=cwd)
+    def _servers(self, servers: McpServers, cwd: str) -> list[v1.McpServer]:
+        return as_servers(servers, self.capabilities, agent=self.name, cwd=cwd)
 
     def _adopt(
         self,
@@ -368,7 +385,9 @@ class RemoteAgent:
         request: v1.NewSessionRequest | v1.ForkSessionRequest,
     ) -> Session:
         if self._sessions.get(answer.session_id) is not None:
-            raise InvalidResult(method, f"it gave the id of a session that is open already: {answer.session_id}")
+            raise InvalidResultError(
+                method, f"it returned the id of a session that is already open: {answer.session_id}"
+            )
         session = self._add(answer.session_id, request)
         session.set_up(answer.modes, answer.config_options)
         return session
@@ -380,7 +399,7 @@ class RemoteAgent:
     ) -> Session:
         before = self._sessions.get(session_id)
         if before is not None and before.is_busy:
-            raise PromptRunning(session_id)
+            raise PromptRunningError(session_id)
         session = Session(
             self,
             session_id,
@@ -391,7 +410,7 @@ class RemoteAgent:
         self._sessions.add(session)
         return session
 
-    async def _end(self, session: Session | str) -> None:
+    async def _end(self, session: AnySession | str) -> None:
         known = self._sessions.get(_id(session))
         if known is not None:
             await self._sessions.end(known)
@@ -401,5 +420,5 @@ def _directory(cwd: StrPath | None) -> str:
     return os.getcwd() if cwd is None else absolute(cwd)  # noqa: PTH109 -- Path.cwd() only wraps it
 
 
-def _id(session: Session | str) -> str:
+def _id(session: AnySession | str) -> str:
     return session if isinstance(session, str) else session.id

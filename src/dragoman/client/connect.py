@@ -1,4 +1,4 @@
-"""`connect` and `connect_url`: start an agent, or reach one that runs already."""
+"""`connect` and `connect_url`, which start an agent or reach a running one."""
 
 import asyncio
 import os
@@ -8,17 +8,23 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
-from dragoman.client.agent import RemoteAgent
-from dragoman.client.capability_check import StrPath
-from dragoman.client.elicitation import Elicit
-from dragoman.client.handshake import START_TIMEOUT_S, OfferedServices, Provision, TrafficWatch, WatchedTransport
-from dragoman.client.policy import Callback, Policy, as_policy
-from dragoman.client.problem import ConnectFailed, NotAnAgent, StartTimeout
-from dragoman.errors import ConnectionClosed, ProcessDied, StartError
+from dragoman.client.agent import AgentConnection
+from dragoman.client.connection.capability_check import StrPath
+from dragoman.client.connection.handshake import (
+    START_TIMEOUT_S,
+    ClientService,
+    OfferedServices,
+    WatchedTransport,
+    WireObserver,
+)
+from dragoman.client.permission.policy import Policy, PolicyCallback, as_policy
+from dragoman.client.problem import ConnectError, NotAnAgentError, StartTimeoutError
+from dragoman.client.services.elicitation import ElicitationHandler
+from dragoman.errors import ConnectionClosedError, ProcessDiedError, StartError
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.protocol.address import Address, AddressFailed
-from dragoman.protocol.recorder import Recorder
+from dragoman.protocol.address import Address, AddressError
 from dragoman.protocol.url import TransportChoice, open_url
+from dragoman.recording.recorder import Recorder
 from dragoman.wire import ByteReader, ByteWriter, StdioTransport, StreamTransport, Transport
 
 
@@ -29,52 +35,55 @@ async def connect(
     stream: tuple[ByteReader, ByteWriter] | None = None,
     cwd: StrPath | None = None,
     env: Mapping[str, str] | None = None,
-    policy: Policy | Callback | None = None,
-    files: Literal["read", "write"] | Provision | None = None,
-    terminals: bool | Provision = False,
-    elicit: Elicit | None = None,
+    policy: Policy | PolicyCallback | None = None,
+    files: Literal["read", "write"] | ClientService | None = None,
+    terminals: bool | ClientService = False,
+    elicit: ElicitationHandler | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     record: StrPath | None = None,
-    watch: TrafficWatch | None = None,
+    watch: WireObserver | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
     protocol_version: Literal[1, 2] = 2,
-) -> AsyncGenerator[RemoteAgent]:
-    """Start an agent and agree with it on how to talk; leaving stops the agent and all that it started.
+) -> AsyncGenerator[AgentConnection]:
+    """Start an agent and initialize the connection. Leaving stops the agent and all processes that it started.
 
-    `command` is a list of words, or a string that is split as a shell splits it; no shell runs it. `stream` in its
-    place is a pair of asyncio streams, `(reader, writer)`, to an agent that runs already: the pipes of `docker exec`,
-    of ssh or of a pod. Leaving closes that stream; the process behind it is yours to end.
-    An agent is the user's own program and needs their keys and settings: it inherits the whole environment, and `env`
-    comes on top. `policy` decides what it may do, or is a function that does, as with `ask`; without one it may do
-    nothing that it asks for. `files` and
-    `terminals` let it read or write files, and run commands, through us. `elicit` is asked what it wants to know from
-    a person. `on_stderr` gets what the agent writes there, its log mostly; the end of it is kept in any case.
-    `record` is a file to be made, which gets every message of both sides: `read_trajectory` reads it. `watch` sees
-    every line of both sides as it passes, secrets and all. `protocol_version` is the newest version of ACP to ask for:
-    the agent may answer an older one, and with `files` or `terminals`, which version 2 does not have, 1 is asked for.
+    `command` is a list of words or a string. A string is split as a shell splits it, but no shell runs it. Pass
+    `stream` instead to reach a running agent, such as the pipes of `docker exec`, ssh or a pod. It is a pair of asyncio
+    streams, `(reader, writer)`. Leaving closes the stream, and the caller ends the process.
 
-    Raises TypeError unless there is either a command or a stream, and for `cwd`, `env` and `on_stderr` with a stream,
-    which starts nothing. Raises CommandNotFound or StartError when there is nothing to start, NotAnAgent when it does
-    not speak ACP, StartTimeout, WrongVersion, and NeedsLogin when it wants a login before anything else.
+    The agent inherits the whole environment, because it needs the user's keys and settings. `env` adds variables.
+    `policy` is a policy or a function such as `ask_user` accepts. The default denies every request for permission.
+    `files` and `terminals` let the agent read or write files and run commands in this process. `elicit` answers
+    the agent's forms. `on_stderr` receives the agent's stderr. Errors quote the end of stderr in any case.
+
+    `record` is a new file for all messages of both sides. Read it with `read_trajectory`. `watch` sees every line of
+    both sides, including secrets. `protocol_version` is the newest version of ACP to request, and the agent may answer
+    with an older one. Version 2 has no `files` and `terminals`, so these request version 1.
+
+    Raises TypeError unless exactly one of `command` and `stream` is given, and for `cwd`, `env` or `on_stderr` with a
+    stream. Raises CommandNotFoundError or StartError if the program cannot be started, NotAnAgentError if it does not
+    speak ACP, StartTimeoutError, WrongVersionError, and LoginRequiredError if `initialize` needs a login.
     """
     _check_source(command, stream, started_with={"cwd": cwd, "env": env, "on_stderr": on_stderr})
     words = () if command is None else split_words(command)
     async with AsyncExitStack() as stack:
         services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
-        watches: list[TrafficWatch] = [] if watch is None else [watch]
+        watches: list[WireObserver] = [] if watch is None else [watch]
         if record is not None:
             watches.append(stack.enter_context(Recorder(record, *words[:1])))
         if stream is not None:
             watched = WatchedTransport(StreamTransport(*stream), watches)
-            yield await services.initialize(watched, _StreamedAgent(watched), name, start_timeout_s, protocol_version)
+            yield await services.initialize(watched, _StreamEndpoint(watched), name, start_timeout_s, protocol_version)
             return
         supervisor = await stack.enter_async_context(Supervisor())
         directory = None if cwd is None else os.fspath(cwd)
         child = await supervisor.start(words, cwd=directory, env=env, inherit=EVERYTHING, on_stderr=on_stderr)
-        watched = WatchedTransport(StdioTransport(*child.take_stdio(), explain_end=child.death), watches)
-        yield await services.initialize(watched, _StartedAgent(child, watched), name, start_timeout_s, protocol_version)
+        watched = WatchedTransport(StdioTransport.for_child(child), watches)
+        yield await services.initialize(
+            watched, _ChildEndpoint(child, watched), name, start_timeout_s, protocol_version
+        )
 
 
 def _check_source(command: object, stream: object, *, started_with: Mapping[str, object]) -> None:
@@ -82,47 +91,48 @@ def _check_source(command: object, stream: object, *, started_with: Mapping[str,
         raise TypeError("connect takes either a command or a stream=(reader, writer)")
     wrong = [name for name, value in started_with.items() if value is not None]
     if stream is not None and wrong:
-        raise TypeError(f"{' and '.join(wrong)} are for an agent that connect starts; a stream is there already")
+        raise TypeError(f"{' and '.join(wrong)} cannot be used with a stream; pass them with a command")
 
 
-class _StreamedAgent:
-    """An agent at the other end of a stream that somebody else opened."""
+class _StreamEndpoint:
+    """An agent at the other end of a stream that the caller opened."""
 
     command = ("the agent on this stream",)
 
     def __init__(self, watched: WatchedTransport) -> None:
         self._transport = watched
 
-    def is_silent(self, timeout_s: float) -> ConnectFailed:
+    def timeout_error(self, timeout_s: float) -> ConnectError:
         if self._transport.printed:
-            return self.is_no_agent(f"sent what is not JSON-RPC, and nothing else, for {timeout_s:g} s")
-        return StartTimeout(self.command[0], timeout_s)
+            return self.not_an_agent_error(f"sent only output that is not JSON-RPC for {timeout_s:g} s")
+        return StartTimeoutError(self.command[0], timeout_s)
 
-    def is_no_agent(self, problem: str) -> ConnectFailed:
-        return NotAnAgent(self.command[0], problem, printed=self._transport.printed)
+    def not_an_agent_error(self, problem: str) -> ConnectError:
+        return NotAnAgentError(self.command[0], problem, printed=self._transport.printed)
 
-    def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
-        return self.is_no_agent(f"ended before it answered: {end}")
+    def closed_error(self, end: ConnectionClosedError) -> ConnectError:
+        return self.not_an_agent_error(f"ended before it answered: {end}")
 
 
-class _StartedAgent:
-    """A program that was started, which may be no agent."""
+class _ChildEndpoint:
+    """A child process, which may turn out not to be an agent."""
 
     def __init__(self, child: Child, watched: WatchedTransport) -> None:
         self.command = child.command
         self._child = child
         self._transport = watched
 
-    def is_silent(self, timeout_s: float) -> ConnectFailed:
+    def timeout_error(self, timeout_s: float) -> ConnectError:
         if self._transport.printed:
-            return self.is_no_agent(f"printed what is not JSON-RPC, and nothing else, for {timeout_s:g} s")
-        return StartTimeout(self.command[0], timeout_s, stderr_tail=self._child.stderr_tail)
+            return self.not_an_agent_error(f"printed only output that is not JSON-RPC for {timeout_s:g} s")
+        return StartTimeoutError(self.command[0], timeout_s, stderr_tail=self._child.stderr_tail)
 
-    def is_no_agent(self, problem: str, died: ProcessDied | None = None) -> ConnectFailed:
-        return NotAnAgent(self.command[0], problem, printed=self._transport.printed, died=died)
+    def not_an_agent_error(self, problem: str, died: ProcessDiedError | None = None) -> ConnectError:
+        return NotAnAgentError(self.command[0], problem, printed=self._transport.printed, died=died)
 
-    def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
-        return self.is_no_agent(f"ended before it answered: {end}", end if isinstance(end, ProcessDied) else None)
+    def closed_error(self, end: ConnectionClosedError) -> ConnectError:
+        died = end if isinstance(end, ProcessDiedError) else None
+        return self.not_an_agent_error(f"ended before it answered: {end}", died)
 
 
 @asynccontextmanager
@@ -133,66 +143,67 @@ async def connect_url(
     headers: Mapping[str, str] | None = None,
     transport: TransportChoice = "auto",
     tls: ssl.SSLContext | None = None,
-    policy: Policy | Callback | None = None,
-    files: Literal["read", "write"] | Provision | None = None,
-    terminals: bool | Provision = False,
-    elicit: Elicit | None = None,
+    policy: Policy | PolicyCallback | None = None,
+    files: Literal["read", "write"] | ClientService | None = None,
+    terminals: bool | ClientService = False,
+    elicit: ElicitationHandler | None = None,
     record: StrPath | None = None,
-    watch: TrafficWatch | None = None,
+    watch: WireObserver | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
     protocol_version: Literal[1, 2] = 2,
-) -> AsyncGenerator[RemoteAgent]:
-    """Connect to an agent at a URL, such as that of `dragoman serve`, and agree with it on how to talk.
+) -> AsyncGenerator[AgentConnection]:
+    """Connect to an agent at a URL, such as a bridge's, and initialize the connection.
 
-    ws:// and wss:// are WebSockets; for http:// and https:// a WebSocket is tried, and HTTP with event streams if
-    there is none. `transport` picks one of them. `token` is sent as a bearer token and shown nowhere; `headers` go
-    along with every request. `tls` is for a server whose certificate an authority of your own has signed. The rest is
-    as with `connect`; mind that an agent elsewhere has other files than we have.
+    ws:// and wss:// use a WebSocket. http:// and https:// try a WebSocket first, then HTTP with event streams.
+    `transport` selects one of the two. `token` is sent as a bearer token and never shown. `headers` are added to every
+    request. `tls` is for a certificate signed by a private authority. The other options are those of `connect`. An
+    agent on another machine has other files than this process.
 
-    Raises BadAddress, ConnectFailed when there is no agent or it does not let us in, WrongVersion, and NeedsLogin when
-    it wants a login before anything else; a connection that breaks later fails every call with ConnectionClosed.
+    Raises InvalidAddressError, WrongVersionError, ConnectError if no agent answers or it refuses the connection, and
+    LoginRequiredError if `initialize` needs a login. If the connection breaks later, every call raises
+    ConnectionClosedError.
     """
-    place = _Elsewhere(Address.parse(url).shown)
+    endpoint = _RemoteEndpoint(Address.parse(url).shown)
     async with AsyncExitStack() as stack:
         services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
-        watches: list[TrafficWatch] = [] if watch is None else [watch]
+        watches: list[WireObserver] = [] if watch is None else [watch]
         if record is not None:
-            watches.append(stack.enter_context(Recorder(record, place.url)))
+            watches.append(stack.enter_context(Recorder(record, endpoint.url)))
         opening = open_url(url, token=token, headers=headers, transport=transport, tls=tls)
-        watched = WatchedTransport(await place.open(opening, start_timeout_s), watches)
-        yield await services.initialize(watched, place, name, start_timeout_s, protocol_version)
+        watched = WatchedTransport(await endpoint.open(opening, start_timeout_s), watches)
+        yield await services.initialize(watched, endpoint, name, start_timeout_s, protocol_version)
 
 
 @asynccontextmanager
 async def connect_transport(
     transport: Transport,
     *,
-    policy: Policy | Callback | None = None,
-    files: Literal["read", "write"] | Provision | None = None,
-    terminals: bool | Provision = False,
-    elicit: Elicit | None = None,
-    watch: TrafficWatch | None = None,
+    policy: Policy | PolicyCallback | None = None,
+    files: Literal["read", "write"] | ClientService | None = None,
+    terminals: bool | ClientService = False,
+    elicit: ElicitationHandler | None = None,
+    watch: WireObserver | None = None,
     name: str = "dragoman",
     start_timeout_s: float = START_TIMEOUT_S,
     protocol_version: Literal[1, 2] = 2,
-) -> AsyncGenerator[RemoteAgent]:
-    """Agree on how to talk with an agent at the other end of a transport, such as one in this process.
+) -> AsyncGenerator[AgentConnection]:
+    """Initialize the connection to an agent at the other end of a transport, such as one in this process.
 
-    The options are those of `connect`. Raises ConnectFailed, WrongVersion and NeedsLogin.
+    The options are those of `connect`. Raises ConnectError, WrongVersionError and LoginRequiredError.
     """
     async with AsyncExitStack() as stack:
         services = OfferedServices(as_policy(policy), elicit, stack)
         services.provide(files, terminals)
         watched = WatchedTransport(transport, [] if watch is None else [watch])
         yield await services.initialize(
-            watched, _Elsewhere("the agent at this transport"), name, start_timeout_s, protocol_version
+            watched, _RemoteEndpoint("the agent at this transport"), name, start_timeout_s, protocol_version
         )
 
 
-class _Elsewhere:
-    """The place of an agent that we did not start."""
+class _RemoteEndpoint:
+    """An agent that this process did not start, named by its URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -203,35 +214,37 @@ class _Elsewhere:
             async with asyncio.timeout(timeout_s):
                 return await opening
         except TimeoutError:
-            raise self.is_silent(timeout_s) from None
-        except AddressFailed as end:
-            raise self.is_gone(end) from end
+            raise self.timeout_error(timeout_s) from None
+        except AddressError as end:
+            raise self.closed_error(end) from end
 
-    def is_silent(self, timeout_s: float) -> ConnectFailed:
-        return ConnectFailed(
+    def timeout_error(self, timeout_s: float) -> ConnectError:
+        return ConnectError(
             self.url,
-            f"did not answer within {timeout_s:g} s; see that it is the endpoint of an agent, or give connect_url a "
+            f"did not answer within {timeout_s:g} s; check that it is the endpoint of an agent, or pass connect_url a "
             "longer start_timeout_s",
         )
 
-    def is_no_agent(self, problem: str) -> ConnectFailed:
-        return ConnectFailed(self.url, f"{problem}\nsee that the URL is that of an ACP agent, such as http://host/acp")
+    def not_an_agent_error(self, problem: str) -> ConnectError:
+        return ConnectError(
+            self.url, f"{problem}\ncheck that the URL is the address of an ACP agent, such as http://host/acp"
+        )
 
-    def is_gone(self, end: ConnectionClosed) -> ConnectFailed:
-        problem = end.problem if isinstance(end, AddressFailed) else f"ended before it answered: {end}"
-        return ConnectFailed(self.url, problem)
+    def closed_error(self, end: ConnectionClosedError) -> ConnectError:
+        problem = end.problem if isinstance(end, AddressError) else f"ended before it answered: {end}"
+        return ConnectError(self.url, problem)
 
 
 def split_words(command: str | Sequence[str]) -> Sequence[str]:
-    """Return a command as its words; a string is split as a shell splits it, and no shell runs it.
+    """Return a command as a list of words. Split a string as a shell does, but run no shell.
 
-    Raises StartError when a quote of it is not closed.
+    Raises StartError for an unclosed quote.
     """
     if not isinstance(command, str):
         return command
     try:
         return shlex.split(command)
     except ValueError as error:
-        # The whole string may hold a secret: only the name of the program is told.
+        # The command may contain a secret, so the error names only the program.
         name = command.split(maxsplit=1)[0]
-        raise StartError(name, f"the command cannot be split into words ({error}); give it as a list") from None
+        raise StartError(name, f"the command cannot be split into words ({error}); pass it as a list") from None

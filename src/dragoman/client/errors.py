@@ -1,63 +1,67 @@
-"""Errors that a caller of the client can meet; each is a `DragomanError` and says what to do next."""
+"""The exceptions of the client. Each is a `DragomanError`, and its message says what to do next."""
 
+from dragoman.client.permission.rule import InvalidRuleError
 from dragoman.client.problem import (
-    BadDirectory,
-    CancelIgnored,
-    ConnectFailed,
-    MissingCapability,
-    NeedsLogin,
-    NotAnAgent,
-    NotOffered,
-    PromptRunning,
-    Refused,
-    SessionClosed,
-    StartTimeout,
-    TurnStopped,
-    TurnTimeout,
-    WrongVersion,
+    CancelIgnoredError,
+    ConnectError,
+    EventsLostError,
+    InvalidDirectoryError,
+    LoginRequiredError,
+    MissingCapabilityError,
+    NotAnAgentError,
+    NotOfferedError,
+    PromptRunningError,
+    RequestNotSentError,
+    SessionClosedError,
+    StartTimeoutError,
+    TurnStoppedError,
+    TurnTimeoutError,
+    WrongVersionError,
 )
-from dragoman.client.rule import BadRule
-from dragoman.client.servers import BadServer
+from dragoman.client.services.servers import InvalidServerError
 from dragoman.errors import (
-    CommandNotFound,
-    ConnectionClosed,
+    CommandNotFoundError,
+    ConnectionClosedError,
     DragomanError,
-    InvalidResult,
-    ProcessDied,
+    InvalidResultError,
+    MessageTooLongError,
+    ProcessDiedError,
     RemoteError,
     StartError,
 )
-from dragoman.mcp.serving import UnusableFunction
-from dragoman.protocol.address import BadAddress
-from dragoman.protocol.recorder import NotRecorded
-from dragoman.protocol.trajectory import TrajectoryUnreadable
+from dragoman.mcp.serving import UnusableFunctionError
+from dragoman.protocol.address import InvalidAddressError
+from dragoman.recording.recorder import RecordingError
+from dragoman.recording.trajectory import TrajectoryError
 
 __all__ = [
-    "BadAddress",
-    "BadDirectory",
-    "BadRule",
-    "BadServer",
-    "CancelIgnored",
-    "CommandNotFound",
-    "ConnectFailed",
-    "ConnectionClosed",
+    "CancelIgnoredError",
+    "CommandNotFoundError",
+    "ConnectError",
+    "ConnectionClosedError",
     "DragomanError",
-    "InvalidResult",
-    "MissingCapability",
-    "NeedsLogin",
-    "NotAnAgent",
-    "NotOffered",
-    "NotRecorded",
-    "ProcessDied",
-    "PromptRunning",
-    "Refused",
+    "EventsLostError",
+    "InvalidAddressError",
+    "InvalidDirectoryError",
+    "InvalidResultError",
+    "InvalidRuleError",
+    "InvalidServerError",
+    "LoginRequiredError",
+    "MessageTooLongError",
+    "MissingCapabilityError",
+    "NotAnAgentError",
+    "NotOfferedError",
+    "ProcessDiedError",
+    "PromptRunningError",
+    "RecordingError",
     "RemoteError",
-    "SessionClosed",
+    "RequestNotSentError",
+    "SessionClosedError",
     "StartError",
-    "StartTimeout",
-    "TrajectoryUnreadable",
-    "TurnStopped",
-    "TurnTimeout",
-    "UnusableFunction",
-    "WrongVersion",
+    "StartTimeoutError",
+    "TrajectoryError",
+    "TurnStoppedError",
+    "TurnTimeoutError",
+    "UnusableFunctionError",
+    "WrongVersionError",
 ]

@@ -1,79 +1,79 @@
-"""The events of a session, as small values; `update` is the decoded update of the agent.
+"""The events of a session. Most have `update`, the decoded update that the agent sent.
 
-A turn ends with exactly one `Done`, or with an exception.
+A turn ends with exactly one `TurnFinished`, or with an exception.
 """
 
 from typing import Literal
 
 import msgspec
 
-from dragoman.client.entities import CompactionState, SessionMessageState, SubagentState
-from dragoman.client.policy import Decision, Question
-from dragoman.client.tool_call import ToolCallState
+from dragoman.client.permission.policy import Decision, PermissionQuestion
+from dragoman.client.sessions.entities import CompactionState, SessionMessageState, SubagentState
+from dragoman.client.sessions.tool_call import ToolCallState
 from dragoman.protocol import v1
 from dragoman.protocol.unions import UnknownVariant
 
 __all__ = [
-    "Asked",
     "CommandsChanged",
     "CompactionChanged",
-    "Done",
     "Event",
     "FileWritten",
-    "MessagePassed",
+    "MessageWithdrawn",
     "ModeChanged",
-    "Noticed",
+    "NonTextChunk",
+    "NoticeReceived",
     "OptionsChanged",
-    "Other",
-    "OtherContent",
+    "OtherUpdate",
+    "PermissionRequested",
     "PlanChanged",
     "Role",
+    "SessionMessageChanged",
     "SubagentChanged",
     "SubagentEvent",
-    "Text",
-    "Thought",
+    "TextChunk",
+    "ThoughtChunk",
     "TitleChanged",
-    "ToolChanged",
+    "ToolCallChanged",
+    "TurnFinished",
     "UsageChanged",
-    "UserText",
-    "Withdrawn",
+    "UserTextChunk",
 ]
 
 Role = Literal["agent", "thought", "user"]
-"""Who a block of content comes from."""
+"""The author of a content block. A thought is the agent's reasoning."""
 
 
-class Text(msgspec.Struct, frozen=True, gc=False):
+class TextChunk(msgspec.Struct, frozen=True, gc=False):
     """A piece of the agent's answer."""
 
     text: str
     update: v1.AgentMessageChunk
 
 
-class Thought(msgspec.Struct, frozen=True, gc=False):
+class ThoughtChunk(msgspec.Struct, frozen=True, gc=False):
     """A piece of the agent's reasoning."""
 
     text: str
     update: v1.AgentThoughtChunk
 
 
-class UserText(msgspec.Struct, frozen=True, gc=False):
-    """A piece of the user's message, as a load replays it."""
+class UserTextChunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of the user's message, replayed by `session/load`."""
 
     text: str
     update: v1.UserMessageChunk
 
 
-class OtherContent(msgspec.Struct, frozen=True, gc=False):
-    """Any block that is not text: an image, audio, a resource, or one of a type that is not known."""
+class NonTextChunk(msgspec.Struct, frozen=True, gc=False):
+    """A content block other than text: an image, audio, a resource, or a block of an unknown type."""
 
     block: v1.ContentBlock
     role: Role
     update: v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
 
 
-class ToolChanged(msgspec.Struct, frozen=True, gc=False):
-    """A tool call began or went on; `call` is all that is known of it at this moment."""
+class ToolCallChanged(msgspec.Struct, frozen=True, gc=False):
+    """A tool call that began or changed. `call` is its whole state at this moment."""
 
     call: ToolCallState
     is_new: bool
@@ -81,35 +81,35 @@ class ToolChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlanChanged(msgspec.Struct, frozen=True, gc=False):
-    """The agent has a new plan, which replaces the one before."""
+    """The agent's new plan, which replaces the previous one."""
 
     entries: tuple[v1.PlanEntry, ...]
     update: v1.Plan
 
 
 class ModeChanged(msgspec.Struct, frozen=True, gc=False):
-    """The session is in another mode."""
+    """The new mode of the session."""
 
     mode_id: str
     update: v1.CurrentModeUpdate
 
 
 class OptionsChanged(msgspec.Struct, frozen=True, gc=False):
-    """The options of the session, or their values, changed; these are all of them."""
+    """All config options of the session, after one or more changed."""
 
     options: tuple[v1.SessionConfigOption, ...]
     update: v1.ConfigOptionUpdate
 
 
 class CommandsChanged(msgspec.Struct, frozen=True, gc=False):
-    """The slash commands on offer changed; these are all of them."""
+    """All slash commands of the session, after they changed."""
 
     commands: tuple[v1.AvailableCommand, ...]
     update: v1.AvailableCommandsUpdate
 
 
 class TitleChanged(msgspec.Struct, frozen=True, gc=False):
-    """The session has another title, or none any more."""
+    """The new title of the session, or None if it was removed."""
 
     title: str | None
     update: v1.SessionInfoUpdate
@@ -124,18 +124,18 @@ class UsageChanged(msgspec.Struct, frozen=True, gc=False):
     update: v1.UsageUpdate
 
 
-class Noticed(msgspec.Struct, frozen=True, gc=False):
-    """The agent tells the person something about the conversation, which is no part of the answer."""
+class NoticeReceived(msgspec.Struct, frozen=True, gc=False):
+    """A message from the agent about the conversation, which does not belong to the answer."""
 
     severity: str
-    """`info`, `warning`, `error`, or whatever else the agent gave."""
+    """`info`, `warning`, `error`, or another word from the agent."""
     title: str
     description: str | None
     update: v1.Notice
 
 
 class CompactionChanged(msgspec.Struct, frozen=True, gc=False):
-    """The agent sums up the conversation, because it outgrew its model or was told to."""
+    """A summary of the conversation that the agent writes when the context is full or the user asks for it."""
 
     compaction: CompactionState
     is_new: bool
@@ -143,7 +143,7 @@ class CompactionChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class SubagentChanged(msgspec.Struct, frozen=True, gc=False):
-    """The agent has begun a subagent, or something is known about it that was not before."""
+    """A subagent that the agent started, or whose state changed."""
 
     subagent: SubagentState
     is_new: bool
@@ -151,79 +151,79 @@ class SubagentChanged(msgspec.Struct, frozen=True, gc=False):
 
 
 class SubagentEvent(msgspec.Struct, frozen=True):
-    """An event of the session of a subagent: its answer, its tool calls and so on."""
+    """An event from a subagent's session, such as its answer or a tool call."""
 
     subagent: SubagentState
     event: "Event"
 
 
-class MessagePassed(msgspec.Struct, frozen=True, gc=False):
-    """A message between the agent and a subagent, or a part of it."""
+class SessionMessageChanged(msgspec.Struct, frozen=True, gc=False):
+    """A message between the agent and a subagent, which may still grow."""
 
     message: SessionMessageState
     is_new: bool
     update: v1.SessionMessage | v1.SessionMessageChunk
 
 
-class Withdrawn(msgspec.Struct, frozen=True, gc=False):
-    """A message is void, because the agent begins it anew; our own agent reports this."""
+class MessageWithdrawn(msgspec.Struct, frozen=True, gc=False):
+    """A message that the agent withdrew because it will write it again. Our own agent reports this."""
 
     message_id: str | None
     update: v1.AgentMessageChunk
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """The agent asked for permission and was answered; without a decision the turn was cancelled meanwhile."""
+class PermissionRequested(msgspec.Struct, frozen=True, gc=False):
+    """A permission request and its answer. The decision is None if the turn was cancelled first."""
 
-    question: Question
+    question: PermissionQuestion
     decision: Decision | None
 
 
 class FileWritten(msgspec.Struct, frozen=True, gc=False):
-    """The agent wrote a file through us; `before` is None for a file that was not there, or was no text."""
+    """A file that the agent wrote with `fs/write_text_file`. `before` is None if the file was missing or not text."""
 
     path: str
-    """As the agent named it: absolute."""
+    """The absolute path that the agent sent."""
     before: str | None
     after: str
 
 
-class Other(msgspec.Struct, frozen=True, gc=False):
-    """An update that has no event of its own, or that nobody knows."""
+class OtherUpdate(msgspec.Struct, frozen=True, gc=False):
+    """An update without an event class, or of an unknown type."""
 
     update: v1.SessionUpdate | UnknownVariant
 
 
-class Done(msgspec.Struct, frozen=True, gc=False):
-    """The turn is over; `text` is the agent's answer: all its messages, without those that it has withdrawn."""
+class TurnFinished(msgspec.Struct, frozen=True, gc=False):
+    """The end of the turn. `text` is the agent's answer: all its messages except the withdrawn ones."""
 
     stop_reason: str
-    """One of the protocol's `StopReason`, or whatever else the agent gave."""
+    """A `StopReason` of the protocol, or another word from the agent."""
     usage: v1.Usage | None = None
     text: str = ""
 
 
 Event = (
-    Text
-    | Thought
-    | UserText
-    | OtherContent
-    | ToolChanged
+    TextChunk
+    | ThoughtChunk
+    | UserTextChunk
+    | NonTextChunk
+    | ToolCallChanged
     | PlanChanged
     | ModeChanged
     | OptionsChanged
     | CommandsChanged
     | TitleChanged
     | UsageChanged
-    | Noticed
+    | NoticeReceived
     | CompactionChanged
     | SubagentChanged
     | SubagentEvent
-    | MessagePassed
-    | Withdrawn
-    | Asked
+    | SessionMessageChanged
+    | MessageWithdrawn
+    | PermissionRequested
     | FileWritten
-    | Other
-    | Done
+    | OtherUpdate
+    | TurnFinished
 )
-"""Any of them."""
+"""Any event."""

@@ -1,4 +1,4 @@
-"""Methods of public classes that the parts of the client call on each other, and users do not."""
+"""A mark for methods of public classes that only other parts of the client call."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,11 +9,6 @@ _MARK = "__dragoman_internal__"
 
 
 def internal(function: F) -> F:
-    """Mark a method as no part of the public API: the reference leaves it out, and it has no sync twin."""
+    """Mark a method as internal. The API reference omits it, and it has no synchronous version."""
     setattr(function, _MARK, True)
     return function
-
-
-def is_internal(value: object) -> bool:
-    """Tell whether a method is marked so."""
-    return getattr(value, _MARK, False) is True

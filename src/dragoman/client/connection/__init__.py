@@ -1,0 +1,1 @@
+"""The connection to one agent: the handshake, the link and the capability checks."""

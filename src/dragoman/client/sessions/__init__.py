@@ -1,0 +1,1 @@
+"""Sessions and turns: the client's view of a conversation."""

@@ -1,0 +1,1 @@
+"""Sessions as text, HTML and training data."""
