@@ -2,7 +2,7 @@
 
 
 class Clock:
-    """Gives the time `now`, in seconds."""
+    """Returns the time `now`, in seconds."""
 
     def __init__(self, now=1_000_000.0):
         self.now = now

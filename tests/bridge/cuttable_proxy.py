@@ -1,10 +1,10 @@
-"""A proxy through which every byte of some connections passes, and which can be cut."""
+"""A proxy that forwards every byte of its connections, and can be cut."""
 
 import asyncio
 
 
 class CuttableProxy:
-    """Listens on a port of its own and passes all on to `port_beyond`."""
+    """Listens on a free port and forwards everything to `port_beyond`."""
 
     def __init__(self, port_beyond=None):
         self.port_beyond = port_beyond
@@ -24,7 +24,7 @@ class CuttableProxy:
         await asyncio.gather(*self._passing, return_exceptions=True)
 
     def cut(self):
-        """End every connection in the middle of whatever it does, and let no new one through."""
+        """Abort all connections, and accept no new ones."""
         self.is_cut = True
         for end in self._ends:
             end.transport.abort()
@@ -33,7 +33,7 @@ class CuttableProxy:
         self.is_cut = False
 
     def watch(self, ends):
-        """Make what looks at the bytes of a connection: there, and back. Both may raise ConnectionError."""
+        """Return a function per direction that sees the bytes of a connection. Each may raise ConnectionError."""
         del ends
         return _ignore, _ignore
 

@@ -1,12 +1,12 @@
-"""Journals of an earlier run of the bridge, written as it writes them: a home in which there are many sessions."""
+"""Writes a home with the journals of many sessions, as an earlier run of the bridge would leave them."""
 
 import hashlib
 import json
 from pathlib import Path
 
-from dragoman.bridge.delivery.journal import make_header
 from dragoman.protocol.update_lines import update_lines
 from dragoman.store.block import Draft, encode_header
+from dragoman.store.history import make_header
 
 NEWEST_MS = 1_760_000_000_000
 APART_MS = 60_000
@@ -14,20 +14,20 @@ SAID = b'{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"
 
 
 def write_sessions(home, agent, count, *, projects=1, labels=None):
-    """Write that many sessions, each of them a minute older than the one before; give their ids, the latest first."""
+    """Write `count` sessions, each a minute older than the one before. Return their ids, latest first."""
     directory = Path(home) / "bridge" / agent
     directory.mkdir(parents=True)
     ids = [f"earlier-{number}" for number in range(count)]
     for number, session in enumerate(ids):
         name = hashlib.sha256(session.encode()).hexdigest()[:40]
-        made = make_journal(session, f"/earlier/project-{number % projects}", f"Part {number}", number)
+        made = make_history(session, f"/earlier/project-{number % projects}", f"Part {number}", number)
         (directory / f"{name}.jsonl").write_bytes(made)
     if labels is not None:
         (directory / "labels.json").write_text(json.dumps({ids[number]: label for number, label in labels.items()}))
     return ids
 
 
-def make_journal(session, cwd, title, number):
+def make_history(session, cwd, title, number):
     time_ms = NEWEST_MS - APART_MS * number
     header, checksum = encode_header(make_header(session, cwd, []), time_ms)
     draft = Draft()

@@ -1,4 +1,4 @@
-"""Our own agent, as the tests of its parts have it behind the bridge."""
+"""Our own agent on the bridge, for the tests of its parts."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def own_agent(tmp_path):
 
 
 def agent_pids(served):
-    """Ask the system for the agent's process, which the bridge does not tell."""
+    """Return the ids of the agent's processes from the system, because the bridge does not expose them."""
     mine = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     found = []
     for pid in mine:
@@ -44,7 +44,7 @@ async def plain_prompt(viewer, session, text):
 
 
 async def kill_agent(served, viewer):
-    """Kill the agent, and wait until the viewer is told."""
+    """Kill the agent, and wait until the viewer is notified."""
     for pid in agent_pids(served):
         os.kill(pid, signal.SIGKILL)
     await viewer.until(

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from dragoman.bridge import AgentSpec, Settings, read_agents_file
+from dragoman.bridge import AgentSpec, BridgeSettings, read_agents_file
 from dragoman.bridge.problem import AgentsFileError
 
 
@@ -12,7 +12,7 @@ def write(tmp_path, content):
     return path
 
 
-def test_agents_are_read_in_their_order(tmp_path):
+def test_agents_keep_their_order(tmp_path):
     agents = {
         "zed": {"command": "one", "args": ["a", "b"], "env": {"K": "v"}, "cwd": "sub", "title": "The first"},
         "alpha": {"command": "two", "description": "not for us"},
@@ -23,7 +23,7 @@ def test_agents_are_read_in_their_order(tmp_path):
     )
 
 
-def test_agents_of_an_editor_get_a_name_that_can_be_in_an_address(tmp_path):
+def test_agents_of_an_editor_get_names_that_fit_in_urls(tmp_path):
     servers = {"Claude Code!": {"command": "x", "type": "custom"}, "elsewhere": {"url": "https://example.com"}}
     assert read_agents_file(write(tmp_path, {"agent_servers": servers})) == (
         AgentSpec("claude-code", ("x",), title="Claude Code!"),
@@ -35,31 +35,31 @@ def test_agents_of_an_editor_get_a_name_that_can_be_in_an_address(tmp_path):
     [
         ("{", "expected"),
         ("[]", "expected"),
-        ({}, "names no agent"),
+        ({}, "contains no agent"),
         ({"agents": {"a": {}}}, "command"),
         ({"agents": {"a": {"command": ""}}}, "its command is empty"),
-        ({"agents": {"…": {"command": "x"}}}, "letters and digits"),
-        ({"agents": {"A b": {"command": "x"}, "a-b": {"command": "y"}}}, "give each its own"),
+        ({"agents": {"…": {"command": "x"}}}, "no letters or digits"),
+        ({"agents": {"A b": {"command": "x"}, "a-b": {"command": "y"}}}, "use a different name for each"),
     ],
 )
-def test_what_is_wrong_with_the_file_is_said(tmp_path, content, problem):
+def test_problem_with_the_file_is_reported(tmp_path, content, problem):
     path = write(tmp_path, content)
     with pytest.raises(AgentsFileError, match=problem) as refused:
         read_agents_file(path)
     assert str(path) in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(AgentsFileError, match="cannot be read"):
         read_agents_file(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "x" * 65, "ä"])
-def test_a_name_that_cannot_be_in_a_path_is_refused(tmp_path, name):
+def test_name_that_cannot_be_in_a_path_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="cannot be the name"):
-        Settings(agents=(AgentSpec(name, ("x",)),), home=tmp_path, cwd="/")
+        BridgeSettings(agents=(AgentSpec(name, ("x",)),), home=tmp_path, cwd="/")
 
 
-def test_a_bridge_needs_an_agent(tmp_path):
+def test_bridge_needs_an_agent(tmp_path):
     with pytest.raises(ValueError, match="needs an agent"):
-        Settings(agents=(), home=tmp_path, cwd="/")
+        BridgeSettings(agents=(), home=tmp_path, cwd="/")

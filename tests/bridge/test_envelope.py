@@ -1,4 +1,4 @@
-"""Lines taken apart and put together: whatever is in them stays as it is."""
+"""Changes of single fields in lines leave all other bytes as they are."""
 
 import json
 from itertools import pairwise
@@ -15,9 +15,10 @@ from dragoman.bridge.envelope import (
     ordinary_runs,
     rename_session,
     session_of_update,
-    with_id,
 )
 from dragoman.wire import MAX_NESTING
+from dragoman.wire.envelope import with_id
+from tests.table import each_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 JSON = st.recursive(
@@ -30,7 +31,7 @@ OBJECT = st.dictionaries(TEXT | st.sampled_from(["_meta", "dragoman", "update"])
 
 @st.composite
 def notifications(draw):
-    """Any notification, its members in any order, with white space or without."""
+    """Draw a notification with its members in any order, with or without white space."""
     params = {"sessionId": draw(TEXT), **draw(OBJECT)}
     params["sessionId"] = draw(TEXT)
     members = [("jsonrpc", "2.0"), ("method", "session/update"), ("params", params)]
@@ -40,7 +41,7 @@ def notifications(draw):
 
 
 @given(notifications())
-def test_a_cursor_is_added_and_nothing_else_changes(line):
+def test_only_a_cursor_is_added(line):
     before, after = json.loads(line), json.loads(add_cursor(line, b"abc.7", 5))
     meta = after["params"].pop("_meta")
     assert meta.pop("dragoman") == {"cursor": "abc.7", "time": 5}
@@ -50,14 +51,14 @@ def test_a_cursor_is_added_and_nothing_else_changes(line):
 
 
 def chunk(session="s", text="x", kind="agent_message_chunk", **more):
-    """Make the line of an update, as most agents write it."""
+    """Return the line of an update, as most agents write it."""
     update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
     message = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @given(st.lists(notifications() | st.builds(chunk, TEXT, TEXT), min_size=1, max_size=5), st.integers(1, 10**9))
-def test_cursors_are_added_to_many_lines_as_to_each(lines, first):
+def test_cursors_of_many_lines_equal_those_of_single_lines(lines, first):
     added = add_cursors(b"\n".join([*lines, b""]), b"abc", first, 5)
     each = [add_cursor(line, b"abc.%d" % number, 5) for number, line in enumerate(lines, first)]
     assert list(map(json.loads, added.split(b"\n")[:-1])) == list(map(json.loads, each))
@@ -86,7 +87,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("line", LIES.values(), ids=LIES)
-def test_a_line_is_of_the_session_that_every_decoder_finds(line):
+def test_session_of_a_line_matches_every_decoder(line):
     assert json.loads(line)["params"]["sessionId"] == "yours"
     assert ordinary_runs(line + b"\n") == [OrdinaryRun("yours", line + b"\n", 1)]
     assert session_of_update(line) == "yours"
@@ -115,35 +116,35 @@ NOT_ORDINARY = {
 }
 
 
-@pytest.mark.parametrize("line", NOT_ORDINARY.values(), ids=NOT_ORDINARY)
-def test_a_block_with_any_other_line_is_looked_at_line_by_line(line):
+@each_row("line", NOT_ORDINARY.values())
+def test_block_with_another_kind_of_line_is_read_line_by_line(line):
     assert ordinary_runs(chunk() + b"\n" + line + b"\n" + chunk() + b"\n") is None
     assert ordinary_runs(line + b"\n") is None
 
 
 @given(notifications())
-def test_the_session_of_an_update_is_found_wherever_it_stands(line):
+def test_session_of_an_update_is_found_at_any_position(line):
     assert session_of_update(line) == json.loads(line)["params"]["sessionId"]
 
 
 @given(notifications(), st.sampled_from([b"1", b'"x"', b"null"]))
-def test_an_id_is_all_that_changes(line, id_):
+def test_only_the_id_changes(line, id_):
     assert json.loads(with_id(line, id_)) == json.loads(line) | {"id": json.loads(id_)}
 
 
 @given(notifications(), TEXT)
-def test_a_session_is_all_that_is_renamed(line, session):
+def test_only_the_session_is_renamed(line, session):
     before = json.loads(line)
     before["params"]["sessionId"] = session
     assert json.loads(rename_session(line, session)) == before
 
 
 @given(st.binary() | JSON.map(msgspec.json.encode))
-def test_what_is_no_update_has_no_session(line):
+def test_other_message_has_no_session(line):
     assert session_of_update(line) is None
 
 
-def test_a_request_is_no_update():
+def test_request_is_not_an_update():
     line = b'{"jsonrpc":"2.0","id":1,"method":"session/update","params":{"sessionId":"s"}}'
     assert session_of_update(line) is None
     assert session_of_update(line.replace(b'"id":1,', b"")) == "s"

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from dragoman.bridge import AgentSpec, create_app
 from dragoman.client import connect_url
-from dragoman.store.postgresql.errors import BadStoreAddress
+from dragoman.store.postgresql.errors import InvalidStoreAddressError
 from dragoman.testing import steps
 from tests.bridge.front.test_pages import HELLO, on_another_server
 from tests.commands import scripted
@@ -28,7 +28,7 @@ async def answer_at(url, token):
         return await (await agent.new_session("/")).ask("Who are you?")
 
 
-async def test_it_is_mounted_in_fastapi_under_a_prefix(tmp_path):
+async def test_app_can_be_mounted_in_fastapi_under_a_prefix(tmp_path):
     made = []
 
     def mount(port):
@@ -52,11 +52,11 @@ async def test_it_is_mounted_in_fastapi_under_a_prefix(tmp_path):
         assert await answer_at(f"{base}/acp", token) == "Hello from the bridge."
         assert await answer_at(f"{base}/acp/mine", token) == "Hello from the bridge."
         assert token not in repr(made[0])
-    async with make(tmp_path, 8000).lifespan():  # the home is free: everything was closed
+    async with make(tmp_path, 8000).lifespan():  # the home is free because everything was closed
         pass
 
 
-async def test_a_server_that_runs_it_by_itself_begins_and_ends_its_lifespan(tmp_path):
+async def test_server_runs_the_lifespan_of_the_app(tmp_path):
     made = []
 
     def alone(port):
@@ -68,7 +68,7 @@ async def test_a_server_that_runs_it_by_itself_begins_and_ends_its_lifespan(tmp_
         assert await answer_at(f"http://127.0.0.1:{port}/acp", made[0].token) == "Hello from the bridge."
 
 
-async def test_without_a_lifespan_it_says_what_is_missing(tmp_path):
+async def test_missing_lifespan_is_reported(tmp_path):
     async with (
         on_another_server(lambda port: make(tmp_path, port), lifespan="off") as port,
         httpx2.AsyncClient() as http,
@@ -78,7 +78,7 @@ async def test_without_a_lifespan_it_says_what_is_missing(tmp_path):
         assert "FastAPI(lifespan=app.lifespan)" in answer.text
 
 
-async def test_a_home_that_another_bridge_has_fails_the_start_in_words(tmp_path):
+async def test_home_of_another_bridge_fails_the_start(tmp_path):
     first, second, sent = make(tmp_path, 8000), make(tmp_path, 8001), []
 
     async def receive():
@@ -97,17 +97,17 @@ async def test_a_home_that_another_bridge_has_fails_the_start_in_words(tmp_path)
     ("agents", "problem"),
     [({}, "needs an agent"), ({"a/b": "x"}, "cannot be the name"), ({"a": AgentSpec("b", ("x",))}, "the same")],
 )
-def test_agents_that_cannot_be_are_refused_in_words(agents, problem, tmp_path):
+def test_invalid_agents_are_refused(agents, problem, tmp_path):
     with pytest.raises(ValueError, match=problem):
         create_app(agents, home=tmp_path)
 
 
-def test_a_command_may_be_a_string(tmp_path):
+def test_command_can_be_a_string(tmp_path):
     app = create_app({"a": "my-agent --acp 'two words'"}, home=tmp_path)
     assert app.agents == (AgentSpec("a", ("my-agent", "--acp", "two words")),)
 
 
-async def test_the_program_of_the_docs_serves_our_own_agent(tmp_path, monkeypatch):
+async def test_example_in_the_docs_serves_our_agent(tmp_path, monkeypatch):
     page = (DOCS / "bridge-protocol.md").read_text()
     [program, _] = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
@@ -122,7 +122,7 @@ async def test_the_program_of_the_docs_serves_our_own_agent(tmp_path, monkeypatc
         assert await answer_at(f"http://127.0.0.1:{port}/agents/acp", names["agents"].token)
 
 
-async def test_two_of_them_with_one_store_have_the_same_sessions_and_let_in_the_same_people(address, tmp_path):
+async def test_two_apps_on_one_store_share_sessions_and_access(address, tmp_path):
     made = {}
 
     def mount(port):
@@ -135,7 +135,7 @@ async def test_two_of_them_with_one_store_have_the_same_sessions_and_let_in_the_
             assert await session.ask("Who are you?") == "Hello from the bridge."
         async with asyncio.timeout(50), connect_url(f"http://127.0.0.1:{two}/acp", token=made[two].token) as agent:
             listed = []
-            while not listed:  # a node that has just come is told of it a little later
+            while not listed:  # a node that has just started is notified a little later
                 listed = [each.session_id async for each in agent.list_sessions()]
         assert listed == [session.id]
         async with httpx2.AsyncClient(headers={"authorization": f"Bearer {made[one].token}"}) as http:
@@ -144,6 +144,6 @@ async def test_two_of_them_with_one_store_have_the_same_sessions_and_let_in_the_
         assert opened == [303, 401]
 
 
-def test_a_store_that_cannot_be_is_refused_in_words(tmp_path):
-    with pytest.raises(BadStoreAddress, match="postgresql://USER@HOST/DATABASE"):
+def test_invalid_store_is_refused(tmp_path):
+    with pytest.raises(InvalidStoreAddressError, match="postgresql://USER@HOST/DATABASE"):
         make(tmp_path, 8000, store="mysql://db")

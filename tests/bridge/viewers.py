@@ -1,4 +1,4 @@
-"""A bridge with an agent, and viewers on it, as the tests of its parts use them."""
+"""A bridge with an agent and viewers, for the tests of its parts."""
 
 import asyncio
 import json
@@ -9,8 +9,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman.bridge import AgentLimits, AgentSpec, Bridge, Settings, ViewerLimits
-from dragoman.bridge.delivery import ViewerAccess
+from dragoman.bridge import AgentLimits, AgentSpec, Bridge, BridgeSettings, ViewerLimits
+from dragoman.bridge.viewers import ViewerAccess
 from dragoman.store.disk import READ, Disk
 
 AGENT = Path(__file__).parent / "agents" / "agent.py"
@@ -29,15 +29,15 @@ def agent(name="one", **behaviour):
 
 
 def steps_text(*steps):
-    """Make the prompt for the agent of these tests: a command, of which the bridge makes no title."""
+    """Return a prompt for the test agent. It is a command, from which the bridge makes no title."""
     return f"/steps {json.dumps(steps)}"
 
 
 def settings_of(agents, home, cwd, *, store=None, lease_s=None, **limits):
-    """Make settings of a bridge, with limits of its agents and its viewers."""
+    """Return the settings of a bridge, with limits of its agents and its viewers."""
     of_agents = {key: value for key, value in limits.items() if key in AgentLimits.__struct_fields__}
     of_viewers = {key: value for key, value in limits.items() if key not in of_agents}
-    return Settings(
+    return BridgeSettings(
         agents=agents,
         home=home,
         cwd=cwd,
@@ -62,7 +62,7 @@ async def serve(home, *specs, **changes):
 
 
 class GatedDisk(Disk):
-    """A disk that, once its gate is shut, opens a file for reading only when the gate lets one through."""
+    """A disk with a gate. While it is shut, a file opens for reading only when the gate lets one through."""
 
     def __init__(self):
         super().__init__()
@@ -88,19 +88,19 @@ class GatedDisk(Disk):
 
 
 class SeenEvent(NamedTuple):
-    """One message as a viewer sees it, and its id in an event stream, if it has one."""
+    """One message that a viewer received, with its event id, if any."""
 
     data: bytes
     id: bytes | None
 
 
 def events_of(items):
-    """Give the messages that a stream gave, one by one."""
+    """Return the messages of a batch from a stream, one by one."""
     return [SeenEvent(*event) for item in items for event in zip_longest(item.messages(), item.ids())]
 
 
 class RecordedViewer:
-    """A viewer, and all that it has seen."""
+    """A viewer that records everything that it received."""
 
     def __init__(self, served, *, read_only=False, only=None):
         self.viewer = served.open_viewer(ViewerAccess(read_only or only is not None, only))
@@ -121,14 +121,14 @@ class RecordedViewer:
 
     async def more(self):
         async with asyncio.timeout(PATIENCE_S):
-            events = events_of(await self.stream.take())
+            events = events_of(await self.stream.next_batch())
         if not events:
             raise EOFError(self.viewer.close_reason)
         self.lines += [event.data for event in events]
         self.seen += [json.loads(event.data) for event in events]
 
     async def until(self, condition):
-        """Read until a message fits, and give it; those seen before count."""
+        """Read until a message matches, and return it. Earlier messages count as well."""
         at = 0
         while True:
             while at < len(self.seen):
@@ -186,11 +186,11 @@ class RecordedViewer:
             if update["sessionUpdate"] == "agent_message_chunk"
         ]
 
-    def told(self, method):
+    def params_of(self, method):
         return [message["params"] for message in self.seen if message.get("method") == method]
 
     async def announced(self, session, condition):
-        """Wait for an announcement of a session that fits."""
+        """Wait for an announcement of a session that matches, and return its params."""
         message = await self.until(
             lambda message: (
                 message.get("method") == "_dragoman/session"
@@ -205,14 +205,14 @@ class RecordedViewer:
 
 
 async def join(served, *, read_only=False, only=None, extensions=False, **capabilities):
-    """Let a viewer in, and have it greet; `only` is the one session that it may see."""
+    """Open a viewer and initialize it. `only` is the one session that it may see."""
     one = RecordedViewer(served, read_only=read_only, only=only)
     await one.initialize(extensions=extensions, **capabilities)
     return one
 
 
 def go_on_elsewhere(store, session, turns=3):
-    """Have the agent know of more turns, as if somebody else had been its client meanwhile."""
+    """Add turns to the agent's session, as if another client had used it."""
     with (store / session).open("a") as file:
         for turn in range(turns):
             for who, text in (("user", f"Question {turn}"), ("agent", f"answer {turn}")):

@@ -1,10 +1,11 @@
-"""The bridge: puts any agent that speaks ACP on stdio before any number of viewers."""
+"""The bridge: serves any agent that speaks ACP on stdio to any number of viewers."""
 
 from dragoman.bridge.agents_file import read_agents_file
 from dragoman.bridge.bridge import Bridge
-from dragoman.bridge.delivery import StreamItem, Viewer, ViewerAccess, ViewerStream
+from dragoman.bridge.delivery import StreamItem
 from dragoman.bridge.served_agent import ServedAgent
-from dragoman.bridge.settings import AgentLimits, AgentSpec, Settings, ViewerLimits
+from dragoman.bridge.settings import AgentLimits, AgentSpec, BridgeSettings, ViewerLimits
+from dragoman.bridge.viewers import Viewer, ViewerAccess, ViewerStream
 from dragoman.bridge.web_app import BridgeApp, create_app
 
 __all__ = [
@@ -12,8 +13,8 @@ __all__ = [
     "AgentSpec",
     "Bridge",
     "BridgeApp",
+    "BridgeSettings",
     "ServedAgent",
-    "Settings",
     "StreamItem",
     "Viewer",
     "ViewerAccess",

@@ -1,9 +1,9 @@
-"""The file that names several agents, in the format of `agents.json`; the first of them is the default.
+"""A file with several agents, in the format of `agents.json`. The first agent is the default.
 
     {"agents": {"ours": {"command": "dragoman", "args": ["agent"], "env": {…}, "cwd": "…", "title": "Our own"}, …}}
 
-`agent_servers`, the key that editors use, may stand in it as well. A name that cannot be part of an address becomes the
-title of its agent, and the name is made from it.
+The key `agent_servers`, which editors use, is accepted as well. If a name cannot be part of a URL, it becomes the
+agent's title, and a valid name is made from it.
 """
 
 import os
@@ -34,30 +34,32 @@ class _File(msgspec.Struct):
 
 
 def read_agents_file(path: Path) -> tuple[AgentSpec, ...]:
-    """Read the agents that a bridge is to front; raises AgentsFileError, which names the fault and its place."""
+    """Read the agents for a bridge. Raises AgentsFileError, which names the problem and its position."""
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
         foreign = {name: entry for name, entry in file.agent_servers.items() if "command" in entry}
         entries = {**msgspec.convert(foreign, dict[str, _Entry]), **file.agents}
     except OSError as error:
-        raise AgentsFileError(str(path), f"it cannot be read: {error.strerror}") from None
+        raise AgentsFileError(str(path), f"cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise AgentsFileError(str(path), f"{error}; expected {_EXPECTED}") from None
     specs: dict[str, AgentSpec] = {}
     for given, entry in entries.items():
         spec = _make(path, given, entry)
         if spec.name in specs:
-            raise AgentsFileError(str(path), f"two agents would have the name {spec.name}; give each its own")
+            raise AgentsFileError(
+                str(path), f"two agents would have the name {spec.name}; use a different name for each"
+            )
         specs[spec.name] = spec
     if not specs:
-        raise AgentsFileError(str(path), f"it names no agent; expected {_EXPECTED}")
+        raise AgentsFileError(str(path), f"contains no agent; expected {_EXPECTED}")
     return tuple(specs.values())
 
 
 def _make(path: Path, given: str, entry: _Entry) -> AgentSpec:
     name = given if is_agent_name(given) else _UNUSABLE.sub("-", given.lower()).strip("-._")[:64]
     if not is_agent_name(name):
-        raise AgentsFileError(str(path), f"agent {given!r}: no name can be made of that; use letters and digits")
+        raise AgentsFileError(str(path), f"agent {given!r}: the name has no letters or digits; add some")
     if not entry.command:
         raise AgentsFileError(str(path), f"agent {given!r}: its command is empty; name the program to start")
     command = (os.path.expanduser(entry.command), *entry.args)  # noqa: PTH111 -- a bare command is no path

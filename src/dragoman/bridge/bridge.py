@@ -1,4 +1,10 @@
-"""The bridge: several agents by name, each served to its own viewers."""
+"""The bridge: several agents by name, each served to its viewers.
+
+    Bridge ──► ServedAgent per agent ──► nodes ──► router ──► sessions ──► delivery | agent_host
+       └─────► BridgeNode, if it shares a database with other bridges
+
+A bridge without a database locks its home, because journals in files have one writer.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,13 +17,13 @@ from dragoman.bridge.figures import Figure
 from dragoman.bridge.guard.credentials import Token, hash_code, realm_of
 from dragoman.bridge.guard.shares import SHARES_FILE, Shares
 from dragoman.bridge.guard.stores import CredentialStores
-from dragoman.bridge.problem import BridgeBusy
+from dragoman.bridge.problem import BridgeBusyError
 from dragoman.bridge.router import BroughtLogin, LinkedQuestion
 from dragoman.bridge.served_agent import ServedAgent
-from dragoman.bridge.settings import Settings
-from dragoman.errors import SessionBusy
+from dragoman.bridge.settings import BridgeSettings
+from dragoman.errors import SessionBusyError
 from dragoman.proc import Supervisor
-from dragoman.protocol.running_bridge import find_bridge
+from dragoman.running_bridge import find_bridge
 from dragoman.store.disk import Disk, make_directories
 from dragoman.store.lock import Lock, acquire
 from dragoman.store.retention import find_policy
@@ -27,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Bridge:
-    """Fronts agents while it is open: use it as an async context manager.
+    """Serves agents to viewers while it is open. Use it as an async context manager.
 
-    On the way out agents are stopped and journals are whole. Entering raises BridgeBusy if another bridge has its
-    home, and OSError if journals cannot be kept there.
+    Leaving the context stops the agents and completes the journals. Entering raises BridgeBusyError if another bridge
+    uses its home, and OSError if journals cannot be stored there.
     """
 
-    def __init__(self, settings: Settings, *, disk: Disk | None = None) -> None:
-        """Raises BadStoreAddress, BadRetention; nothing is opened yet."""
+    def __init__(self, settings: BridgeSettings, *, disk: Disk | None = None) -> None:
+        """Raises InvalidStoreAddressError, InvalidRetentionError. Opens nothing yet."""
         self.settings = settings
         self._disk = disk or Disk()
         self._agents: dict[str, ServedAgent] = {}
@@ -47,7 +53,7 @@ class Bridge:
             node = self._node
             processes = await stack.enter_async_context(Supervisor())
             tasks = await asyncio.TaskGroup().__aenter__()
-            # An error in the body is no failure of a task: it is raised as it is, not in a group.
+            # An error in the body of the context is raised unchanged. The task group would wrap it.
             stack.push_async_callback(tasks.__aexit__, None, None, None)
             stack.push_async_callback(self._close_agents)
             for spec in self.settings.agents:
@@ -62,7 +68,7 @@ class Bridge:
         return self
 
     async def _enter_home(self, stack: AsyncExitStack) -> None:
-        """Own the home, whose files are of one bridge; or join the other bridges of a database."""
+        """Lock the home, which belongs to one bridge, or join the other bridges on a database."""
         if self._node is None:
             lock = await asyncio.to_thread(lock_home, self._disk, self.settings.home)
             stack.callback(lock.release)
@@ -77,7 +83,7 @@ class Bridge:
         await self._stack.__aexit__(kind, error, trace)
 
     def begin_stop(self) -> None:
-        """Begin to stop all agents, while viewers are still told that the bridge ends."""
+        """Begin to stop all agents while viewers are still being notified of the stop."""
         for agent in self._agents.values():
             agent.begin_close()
 
@@ -85,9 +91,9 @@ class Bridge:
         await asyncio.gather(*(agent.close() for agent in self._agents.values()))
 
     async def bring_login(self, back: Mapping[str, str]) -> BroughtLogin | None:
-        """Give the agent, at whatever node, what a browser brought back from a login at an MCP server.
+        """Pass the parameters of a login's redirect to the agent that waits for them, at any node.
 
-        None if no login waits for it. Raises AccessUnavailable.
+        Return None if no login waits. Raises AccessUnavailableError.
         """
         for agent in self._agents.values():
             if (brought := await agent.bring_login(back)) is not None:
@@ -95,15 +101,15 @@ class Bridge:
         return None if self._node is None else await self._node.bring_login(back)
 
     def credential_stores(self, token: Token) -> CredentialStores:
-        """Return the place of shares and codes of links: with other bridges that have this token, or here alone."""
+        """Return the stores of shares and link codes: in the database with other bridges of this token, or local."""
         if self._node is not None:
             return self._node.access.stores(realm_of(token))
         return CredentialStores(Shares(self.settings.home / "bridge" / SHARES_FILE))
 
     async def open_question(self, code: str, option_id: str | None = None) -> LinkedQuestion | None:
-        """Give the question that a link leads to, at whatever node, after an option was chosen if one is given.
+        """Return the question of an approval link, at any node. Apply the option first, if given.
 
-        None if the code is of no link. Raises AccessUnavailable.
+        Return None if no link has this code. Raises AccessUnavailableError.
         """
         hash_ = hash_code(code)
         for agent in self._agents.values():
@@ -112,20 +118,20 @@ class Bridge:
         return None if self._node is None else await self._node.open_question(hash_, option_id)
 
     def end_share(self, share_id: str, reason: str) -> None:
-        """Close the viewers that were let in by a share which is over."""
+        """Close the viewers that use a share that has ended."""
         for agent in self._agents.values():
             agent.end_share(share_id, reason)
 
     def measure(self) -> list[Figure]:
-        """Return the figures of all agents, for monitoring."""
+        """Return the metrics of all agents."""
         return [figure for agent in self._agents.values() for figure in agent.measure()]
 
     def agent(self, name: str | None = None) -> ServedAgent | None:
-        """Give an agent by its name, by default the first; None if there is none of that name."""
+        """Return an agent by name, by default the first one. Return None if no agent has that name."""
         return self._agents.get(self.settings.agents[0].name if name is None else name)
 
 
-def _make_node(settings: Settings, store: str) -> "BridgeNode":
+def _make_node(settings: BridgeSettings, store: str) -> "BridgeNode":
     from dragoman.bridge.nodes import BridgeNode  # with a store only: it needs psycopg
 
     return BridgeNode(store, [spec.name for spec in settings.agents], settings.lease_s, find_policy())
@@ -137,11 +143,11 @@ async def _cancel(tasks: "list[asyncio.Task[None]]") -> None:
 
 
 def lock_home(disk: Disk, home: Path) -> Lock:
-    """Hold a home as a bridge does; raises BridgeBusy."""
+    """Lock a home as a running bridge does. Raises BridgeBusyError."""
     directory = home / "bridge"
     make_directories(disk, directory)
     try:
         return acquire(directory / "lock", str(directory))
-    except SessionBusy as busy:
+    except SessionBusyError as busy:
         running = find_bridge(home)
-        raise BridgeBusy(str(home), busy.pid, busy.host, running.url if running else None) from None
+        raise BridgeBusyError(str(home), busy.pid, busy.host, running.url if running else None) from None

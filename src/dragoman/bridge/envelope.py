@@ -1,4 +1,9 @@
-"""JSON-RPC lines taken apart and put together; their payloads are not decoded."""
+"""Partial decoding and editing of JSON-RPC lines, without decoding their payloads.
+
+Most traffic is ordinary updates: lines that a session only stores and forwards. `ordinary_runs` recognizes a whole
+block of them with one call of the decoder, and `add_cursors` marks them by inserting bytes. Both fall back to a slower
+path for every line that does not have exactly the expected form.
+"""
 
 import re
 from collections.abc import Mapping
@@ -11,29 +16,26 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.errors import ErrorCode
+from dragoman.protocol import methods
 from dragoman.store.block import LINE_HEAD, write_numbers
 from dragoman.text.secret import hide_command_secrets
 from dragoman.wire import HEADS, Message
 from dragoman.wire.envelope import decode_fields, encode, fields_of, string_of, with_param
-from dragoman.wire.envelope import make_error as make_error  # noqa: PLC0414 -- given on, as the next three
-from dragoman.wire.envelope import make_request as make_request  # noqa: PLC0414
-from dragoman.wire.envelope import make_result as make_result  # noqa: PLC0414
-from dragoman.wire.envelope import with_id as with_id  # noqa: PLC0414
 from dragoman.wire.message import BAD_JSON, SURELY_SHALLOW_BYTES, is_sound, parse_error
 
-ELICIT = "elicitation/create"
+ELICIT = methods.ELICITATION_CREATE.name
 
 UPDATE = b'"session/update"'
-"""Bytes that stand in every update."""
+"""Bytes that every update contains."""
 
 SUBAGENT = b'"subagent_update"'
-"""Bytes that stand in every update that announces a subagent."""
+"""Bytes that every update about a subagent contains."""
 
 _UPDATE_HEAD = b'{"jsonrpc":"2.0","method":"session/update","params":{'
 _END = b"}}\n"
 
 _TERMINAL = re.compile(rb'("terminalId"\s*:\s*)("(?:[^"\\]|\\.)*+")', re.DOTALL)
-"""A terminal id, wherever a message has one: inside a string its quotes would not be bare."""
+"""A terminal id anywhere in a message. Inside a string the quotes would be escaped."""
 
 
 class _SessionParams(msgspec.Struct, gc=False, rename="camel"):
@@ -77,7 +79,7 @@ class _Ordinary(msgspec.Struct, gc=False):
     method: Literal["session/update"]
     params: _OrdinaryParams
     id: Annotated[int, msgspec.Meta(ge=1, le=0)] = 0
-    """No number is like that: a message with an id does not decode as this."""
+    """An impossible range, so that a message with an id does not decode as this type."""
 
 
 class _LastParams(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
@@ -100,13 +102,12 @@ class _Bare(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 _decode_update = msgspec.json.Decoder(_Update).decode
 _decode_ordinary = msgspec.json.Decoder(_Ordinary).decode_lines
 _decode_last_is_params = msgspec.json.Decoder(_LastIsParams).decode_lines
-_decode_session = msgspec.json.Decoder(_SessionParams).decode
 _decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 
 
 def session_of_update(line: bytes) -> str | None:
-    """Give the session of a `session/update`; None if the line is anything else."""
+    """Return the session of a `session/update`, or None for any other line."""
     try:
         update = _decode_update(line)
     except BAD_JSON:
@@ -117,7 +118,7 @@ def session_of_update(line: bytes) -> str | None:
 
 
 class OrdinaryRun(msgspec.Struct, gc=False):
-    """Updates of one session that follow each other and that it takes without a look at them, each a line."""
+    """Consecutive ordinary updates of one session, one per line."""
 
     session_id: str
     lines: bytes
@@ -125,13 +126,13 @@ class OrdinaryRun(msgspec.Struct, gc=False):
 
 
 def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
-    """Cut a block of lines into runs, each the updates of one session; None if any line is anything else.
+    """Split a block of lines into runs of ordinary updates, one per session. Return None if any other line is in it.
 
-    Ordinary updates are those that a session takes without a look at them. All lines are decoded by one call: so the
-    session is the one that any other decoder finds, whatever else in a line looks like a session id.
+    A session stores and forwards ordinary updates without looking at them. The lines are really decoded, by one call,
+    so that text which only looks like a session id cannot deceive the bridge.
     """
     if block.find(UPDATE, 0, block.find(b"\n")) < 0:
-        return None  # most often the one line of an answer
+        return None  # usually a single line with an answer
     lines = block[:-1].split(b"\n")
     if block.count(b"\n" + LINE_HEAD) != len(lines) - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
         return None
@@ -156,16 +157,8 @@ def _join_run(session_id: str, lines: list[bytes]) -> OrdinaryRun:
     return OrdinaryRun(session_id, b"\n".join([*lines, b""]), len(lines))
 
 
-def session_of(params: Raw) -> str | None:
-    """Give the session that params name."""
-    try:
-        return _decode_session(params).session_id
-    except BAD_JSON:
-        return None
-
-
 def parse_list(raw: Raw | None) -> list[Raw]:
-    """Give the items of a list; anything else has none."""
+    """Return the items of a JSON list, or an empty list for any other value."""
     try:
         return [] if raw is None else _decode_list(raw)
     except BAD_JSON:
@@ -173,7 +166,7 @@ def parse_list(raw: Raw | None) -> list[Raw]:
 
 
 def without_secrets(block: Raw) -> Raw:
-    """Give a block of a prompt as it may be kept: without the secrets of a server that the person adds."""
+    """Return a block of a prompt without the secrets in a `/mcp` command, so that it can be stored."""
     text = string_of(fields_of(block).get("text")) if b"/mcp" in bytes(block) else None
     if text is None or (kept := hide_command_secrets(text)) == text:
         return block
@@ -181,22 +174,22 @@ def without_secrets(block: Raw) -> Raw:
 
 
 def is_given(raw: Raw | None) -> bool:
-    """Tell whether a capability is there: absent, null and false are not."""
+    """Return whether a capability is present, and neither null nor false."""
     return raw is not None and bytes(raw) not in (b"null", b"false")
 
 
 def is_unrouted(message: Message) -> bool:
-    """Tell whether an answer says that there is no such method."""
+    """Return whether an answer says that the method does not exist."""
     return message.error is not UNSET and parse_error(message.error).code == ErrorCode.METHOD_NOT_FOUND
 
 
 def make_notification(method: str, params: Any) -> bytes:
-    """Make a notification of the bridge."""
+    """Return a notification from the bridge as a line."""
     return b"%b%b}" % (HEADS[method], encode(params))
 
 
 def with_result_meta(line: bytes, own: Mapping[str, Any]) -> bytes:
-    """Add to the result of an answer what our extensions tell, as `result._meta.dragoman`."""
+    """Add the data of our extensions to the result of an answer, as `result._meta.dragoman`."""
     fields = decode_fields(line)
     result = fields_of(fields.get("result", UNSET))
     meta = {**fields_of(result.get("_meta", UNSET)), "dragoman": own}
@@ -205,7 +198,7 @@ def with_result_meta(line: bytes, own: Mapping[str, Any]) -> bytes:
 
 
 def add_cursor(line: bytes, cursor: bytes, time_ms: int) -> bytes:
-    """Add to a notification its cursor and its time, as `params._meta.dragoman`."""
+    """Add the cursor and the time to a notification, as `params._meta.dragoman`."""
     note = b'{"cursor":"%b","time":%d}' % (cursor, time_ms)
     if line.endswith(b"}}") and b'"_meta"' not in line and _params_are_last(line):
         return b'%b,"_meta":{"dragoman":%b}}}' % (line[:-2], note)
@@ -218,7 +211,7 @@ def add_cursor(line: bytes, cursor: bytes, time_ms: int) -> bytes:
 
 
 def add_cursors(lines: bytes, epoch: bytes, first: int, time_ms: int) -> bytes:
-    """Add to notifications that follow each other, each a line, their cursors and their time."""
+    """Add cursors and the time to consecutive notifications, one per line."""
     count = lines.count(b"\n")
     numbers = write_numbers(first, count)
     if _can_insert(lines, count):
@@ -233,10 +226,10 @@ def add_cursors(lines: bytes, epoch: bytes, first: int, time_ms: int) -> bytes:
 
 
 def _can_insert(lines: bytes, count: int) -> bool:
-    """Tell whether all lines are updates that end with their params, in which there is no `_meta`.
+    """Return whether all lines are updates without `_meta` that end with their params.
 
-    They have the three members of a notification, the first two in their usual place, and end with the braces of the
-    third and of the whole; the params have `sessionId` and `update` alone.
+    Such a line begins with `jsonrpc` and `method` in their usual form, has no member except these and `params`, and
+    ends with the two closing braces. Its params have only `sessionId` and `update`.
     """
     heads = lines.count(b"\n" + _UPDATE_HEAD) + lines.startswith(_UPDATE_HEAD)
     if heads != count or lines.count(_END) != count:
@@ -249,22 +242,22 @@ def _can_insert(lines: bytes, count: int) -> bool:
 
 
 def rename_session(line: bytes, session_id: str) -> bytes:
-    """Have a notification name another session."""
+    """Return a notification with another session id."""
     return with_param(line, "sessionId", session_id)
 
 
 def with_update(line: bytes, update: Mapping[str, Any]) -> bytes:
-    """Have a notification tell another update."""
+    """Return a notification with another update."""
     return with_param(line, "update", update)
 
 
 def rename_request(line: bytes, id_: bytes) -> bytes:
-    """Have a message be about a request of another id."""
+    """Return a message with another request id in its params."""
     return with_param(line, "requestId", Raw(id_))
 
 
 def rename_terminals(line: bytes, names: Mapping[str, str]) -> bytes:
-    """Have a message of the agent name terminals as its viewer does."""
+    """Return a message from the agent with the viewer's terminal ids."""
     return _TERMINAL.sub(partial(_rename_terminal, names), line) if b'"terminalId"' in line else line
 
 
@@ -274,12 +267,12 @@ def _rename_terminal(names: Mapping[str, str], found: "re.Match[bytes]") -> byte
 
 
 def rename_server(line: bytes, server_id: str) -> bytes:
-    """Have a message be about an MCP server of another id."""
+    """Return a message with another MCP server id in its params."""
     return with_param(line, "serverId", server_id)
 
 
 def _params_are_last(line: bytes) -> bool:
-    """Tell whether a line has nothing after its params, which are an object with something in it."""
+    """Return whether a line ends with its params and these are not empty."""
     try:
         bare = _decode_bare(line)
     except BAD_JSON:

@@ -1,4 +1,4 @@
-"""The figures of a bridge, for monitoring: how much there is of what, and how much has passed."""
+"""The metrics of a bridge: gauges of its current state and counters of its traffic."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,11 @@ import msgspec
 from dragoman.telemetry.operation import observe
 
 MEASURE_TIMEOUT_S = 2.0
-"""How long an exporter waits for the event loop, which is busy or has ended."""
+"""How long an exporter waits for the event loop, which may be busy or closed."""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One figure of an agent: a number that goes up and down (`gauge`), or only up (`counter`)."""
+    """One value of one metric, with its labels."""
 
     name: str
     value: float
@@ -29,28 +29,31 @@ FIGURES: dict[str, tuple[Literal["gauge", "counter"], str]] = {
     "dragoman_agent_queue_bytes": ("gauge", "Bytes that the agent has not read yet."),
     "dragoman_sessions": ("gauge", "Sessions that are open in the bridge, by phase."),
     "dragoman_viewers": ("gauge", "Clients that are connected."),
-    "dragoman_viewer_queue_bytes": ("gauge", "Bytes of answers and questions that wait for viewers to take them."),
-    "dragoman_viewer_lag_messages": ("gauge", "Messages of journals that the viewer furthest behind has not taken."),
-    "dragoman_questions_open": ("gauge", "Requests of the agent that no viewer has answered, permissions most of all."),
-    "dragoman_journals_waiting": ("gauge", "Journals whose end is not written, because the disk takes nothing."),
+    "dragoman_viewer_queue_bytes": ("gauge", "Bytes of answers and requests that viewers have not read yet."),
+    "dragoman_viewer_lag_messages": ("gauge", "Journal messages that the slowest viewer has not read yet."),
+    "dragoman_questions_open": (
+        "gauge",
+        "Requests of the agent that no viewer has answered, mostly permission requests.",
+    ),
+    "dragoman_journals_waiting": ("gauge", "Journals whose end is not written, because the disk is full."),
 }
-"""The kind and the meaning of each figure."""
+"""The kind and the meaning of each metric. A gauge goes up and down, and a counter only up."""
 
 
 def send_to_telemetry(measure: Callable[[], Sequence[Figure]]) -> None:
-    """Have the figures sent as metrics of OpenTelemetry, if that is on; called inside the event loop of the bridge."""
+    """Report the figures as OpenTelemetry metrics, if these are enabled. Call this inside the bridge's event loop."""
     loop = asyncio.get_running_loop()
 
-    async def take() -> Sequence[Figure]:
+    async def measure_now() -> Sequence[Figure]:
         return measure()
 
     def read() -> list[tuple[str, float, Mapping[str, str]]]:
-        """Measure in the event loop: the exporter calls from a thread of its own, also when the loop has ended."""
-        taking = take()
+        """Measure in the event loop. The exporter calls this from another thread, even after the loop has closed."""
+        measuring = measure_now()
         try:
-            figures = asyncio.run_coroutine_threadsafe(taking, loop).result(MEASURE_TIMEOUT_S)
+            figures = asyncio.run_coroutine_threadsafe(measuring, loop).result(MEASURE_TIMEOUT_S)
         except (RuntimeError, TimeoutError):
-            taking.close()
+            measuring.close()
             return []
         return [(figure.name, figure.value, figure.labels) for figure in figures]
 

@@ -1,29 +1,31 @@
-"""Errors of a bridge itself.
+"""The exceptions of the bridge.
 
-BridgeProblem
-├── TooManyViewers       … no more viewers are let in
-├── BridgeBusy           … another bridge has its home
-└── AgentsFileError      … the file that names its agents is wrong
+BridgeError
+├── TooManyViewersError       … the limit on viewers is reached
+├── BridgeBusyError           … another bridge uses the home directory
+├── AgentsFileError           … the file of agents is invalid
+└── NoAnswerError             … the agent will not answer a request (in agent_link)
+    └── AgentEndedError       … because its process has ended
 """
 
 from dragoman.errors import DragomanError
 
 
-class BridgeProblem(DragomanError):
-    """Something is wrong with a bridge itself."""
+class BridgeError(DragomanError):
+    """An error of the bridge."""
 
 
-class TooManyViewers(BridgeProblem):
-    """No more viewers are let in."""
+class TooManyViewersError(BridgeError):
+    """The limit on viewers is reached."""
 
-    def __init__(self, agent: str, limit: int) -> None:
+    def __init__(self, agent: str, limit: int, who: str = "viewers") -> None:
         self.agent = agent
         self.limit = limit
-        super().__init__(f"{limit} viewers are connected to {agent}, which is the limit; close some, then try again")
+        super().__init__(f"{limit} {who} are connected to {agent}, the limit; close some and try again")
 
 
-class BridgeBusy(BridgeProblem):
-    """Another bridge has the home: `pid` on `host`, if that could be read from its lock, at `url` if it told it."""
+class BridgeBusyError(BridgeError):
+    """Another bridge uses the home directory. `pid` and `host` come from its lock, and `url` if it published one."""
 
     def __init__(self, home: str, pid: int | None, host: str | None, url: str | None = None) -> None:
         self.home = home
@@ -35,8 +37,8 @@ class BridgeBusy(BridgeProblem):
         super().__init__(f"{home} is in use by the bridge of {holder}; stop that, or use another DRAGOMAN_HOME")
 
 
-class AgentsFileError(BridgeProblem):
-    """The file that names a bridge's agents is wrong."""
+class AgentsFileError(BridgeError):
+    """The file of a bridge's agents is invalid."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path

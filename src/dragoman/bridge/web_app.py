@@ -1,4 +1,4 @@
-"""`create_app`: the bridge as one ASGI application, to be run by any server or mounted in another application."""
+"""`create_app`: the bridge as an ASGI application for any server, or for mounting in another application."""
 
 import os
 import shlex
@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dragoman.bridge.bridge import Bridge
-from dragoman.bridge.settings import AgentSpec, Settings
+from dragoman.bridge.settings import AgentSpec, BridgeSettings
 
 if TYPE_CHECKING:
     from dragoman.bridge.front.app import Application
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNOPENED = (
-    b"the bridge is not open: give its lifespan to the application around it, as FastAPI(lifespan=app.lifespan)\n"
+    b"the bridge is not open: pass its lifespan to the outer application, as in FastAPI(lifespan=app.lifespan)\n"
 )
 
 
 class BridgeApp:
-    """An ASGI application with the page, `/acp` and everything else of `dragoman serve`; made by `create_app`.
+    """The ASGI application of a bridge, with the page, `/acp` and all other paths of `dragoman serve`.
 
-    Agents run as long as its lifespan. A server that runs it by itself begins and ends that. An application that it is
-    mounted in does not pass it on: give that one `lifespan`, or enter it in its own.
+    `create_app` makes it. Agents run during its lifespan. A server that runs the application directly controls the
+    lifespan. If the application is mounted in another one, pass `lifespan` to the outer application or enter it there.
     """
 
     def __init__(self, application: "Application", bridge: Bridge, token: str) -> None:
@@ -37,9 +37,9 @@ class BridgeApp:
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncGenerator[None]:
-        """Open the bridge, and stop its agents in the end; `app` is the application around it, which is not used.
+        """Open the bridge, and stop its agents at the end. `app` is the outer application and is not used.
 
-        Raises BridgeBusy when another bridge has the same home.
+        Raises BridgeBusyError if another bridge uses the same home.
         """
         del app
         async with self._bridge:
@@ -51,7 +51,7 @@ class BridgeApp:
                 await self._application.stop()
 
     async def stop(self) -> None:
-        """End all streams at once, for servers that wait for these before they end the lifespan."""
+        """End all streams. Some servers wait for open streams before they end the lifespan."""
         await self._application.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -72,7 +72,7 @@ class BridgeApp:
         opened = self.lifespan()
         try:
             await opened.__aenter__()
-        except Exception as error:  # noqa: BLE001 -- boundary: the server is told why it cannot start
+        except Exception as error:  # noqa: BLE001 -- boundary: the server reports why it cannot start
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})
@@ -92,27 +92,27 @@ def create_app(
     allow_hosts: Iterable[str] = (),
     allow_origins: Iterable[str] = (),
 ) -> BridgeApp:
-    """Return a bridge of these agents as an ASGI application; nothing is started before its lifespan begins.
+    """Return a bridge of these agents as an ASGI application. The agents start with its lifespan.
 
-    `agents` has the command of each agent by its name, as a list of words or as a string that is split as a shell
-    splits it; the first is the default. Journals and the token are kept in `home`, which one bridge at a time may have.
-    `public_url` is the address that people open, with the prefix where it is mounted: requests for other hosts and from
-    pages of other origins are refused, unless they are in `allow_hosts` and `allow_origins`. This machine's own names
-    at that port are allowed in any case. `token` is the secret of the owner, by default one that is made once and kept
-    in `home`. `cwd` is the directory that the page proposes, by default the current one. `store` is the address of a
-    PostgreSQL database with the journals, which any number of bridges share; without it they are files in `home`.
+    `agents` maps names to commands. A command is a list of words, or a string that is split as a shell splits it. The
+    first agent is the default. Journals and the token are stored in `home`, which only one bridge at a time can use.
+    `public_url` is the URL that users open, including the prefix of the mount. Requests for other hosts and from pages
+    of other origins are refused, except those in `allow_hosts` and `allow_origins`. The names of this machine at that
+    port are always allowed. `token` is the secret of the owner, by default a random one that is stored in `home`. `cwd`
+    is the directory that the page proposes, by default the current one. `store` is the URL of a PostgreSQL database for
+    the journals, which several bridges can share. Without it they are files in `home`.
 
-    Raises ValueError for agents or a token that cannot be, BadServedAddress for an address that is none, and
-    BadStoreAddress or StoreNotInstalled for a store that cannot be used.
+    Raises ValueError for invalid agents or an invalid token, InvalidServedAddressError for an invalid URL, host or
+    origin, and InvalidStoreAddressError or StoreNotInstalledError for an unusable store.
     """
-    # The front builds on this package: its import waits for the call.
+    # Imported here, because the front imports this package.
     from dragoman.bridge.front.app import Application
     from dragoman.bridge.guard import Guard, Token, keep_token, make_policy
     from dragoman.bridge.guard.policy import LOOPBACK_NAMES, split_public_url
     from dragoman.store import find_address, read_lease
 
     directory = Path(home)
-    settings = Settings(
+    settings = BridgeSettings(
         agents=tuple(_spec(name, given) for name, given in agents.items()),
         home=directory,
         cwd=os.path.abspath(cwd or "."),  # noqa: PTH100 -- Path.absolute keeps `..`
@@ -138,6 +138,8 @@ def create_app(
 def _spec(name: str, given: str | Sequence[str] | AgentSpec) -> AgentSpec:
     if isinstance(given, AgentSpec):
         if given.name != name:
-            raise ValueError(f"the agent {name!r} has the name {given.name!r} in its AgentSpec; expected the same")
+            raise ValueError(
+                f"the agent {name!r} has the name {given.name!r} in its AgentSpec; use the same name in both places"
+            )
         return given
     return AgentSpec(name, tuple(shlex.split(given) if isinstance(given, str) else given))

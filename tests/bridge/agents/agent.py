@@ -1,19 +1,23 @@
-"""An agent whose prompts say what it does: `agent.py JSON`, with its capabilities, where it keeps sessions, its faults.
+"""`agent.py JSON`: an agent that follows its prompts. JSON has its capabilities, session directory and faults.
 
 A prompt is the command `/steps` (so that the bridge makes no title of it) and the JSON of a list of steps:
 
     {"say": TEXT}, {"update": …}, {"line": TEXT}, {"flood": COUNT}, {"drip": COUNT}, {"large": BYTES}
-    {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and say what the answer is
+    {"ask": OPTIONS}, {"request": [METHOD, PARAMS]}   and report the answer
     {"notify": [METHOD, PARAMS]}, {"until": PATH}, {"cancel": true}
+    {"leave": true}   starts a process that keeps the pipes open
+    {"echo": PIECES, "id": …}   repeats the prompt: its text in pieces, its "blocks", or all of it "joined"
+    {"steered": OUTCOME}   waits for a message into the turn, repeats it and reports that outcome
     {"exit": CODE, "stderr": …, "partial": …}, {"stop": REASON}, {"error": …}
 
-`results` in its settings has answers by method, or by method and cursor. The string "DEEP" in anything that it says is
-a tower of brackets.
+`results` in its settings has answers by method, or by method and cursor. `string_ids` is a method whose answers have
+the id as a string. The string "DEEP" in its messages becomes deeply nested brackets.
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -51,7 +55,7 @@ def read():
 
 
 def linger():
-    """Take its time to end: until a file is there, once another says that it was asked to."""
+    """Create a file when asked to exit, and wait for another file before exiting."""
     if "lingers" in SETTINGS:
         Path(SETTINGS["lingers"] + ".asked").touch()
         while not os.path.exists(SETTINGS["lingers"]):
@@ -65,12 +69,16 @@ def log(line):
 
 
 def update(session, content):
-    line = json.dumps(
+    line = make_update(session, content)
+    write_line(line)
+    keep(session, line)
+
+
+def make_update(session, content):
+    return json.dumps(
         {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": content}},
         separators=(",", ":"),
     )
-    write_line(line)
-    keep(session, line)
 
 
 def keep(session, line):
@@ -93,6 +101,22 @@ def request(method, params):
             return {key: message[key] for key in ("result", "error") if key in message}
         if message.get("method") != "session/cancel":
             BACKLOG.append(message)
+
+
+def echo(session, blocks, shape, message_id):
+    """Send the prompt back, as version 1 allows."""
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    if isinstance(shape, int):
+        size = -(-len(texts[0]) // shape)
+        chunks = [{"type": "text", "text": texts[0][at : at + size]} for at in range(0, len(texts[0]), size)]
+    elif shape == "blocks":
+        chunks = blocks
+    else:
+        words = [block.get("text") or f"[{block['type']} {block.get('uri', '')}]" for block in blocks]
+        chunks = [{"type": "text", "text": "\n\n".join(words)}]
+    for chunk in chunks:
+        named = {"messageId": message_id} if message_id else {}
+        write_line(make_update(session, {"sessionUpdate": "user_message_chunk", **named, "content": chunk}))
 
 
 def do(session, step):  # noqa: C901 -- a list of steps
@@ -133,6 +157,13 @@ def do(session, step):  # noqa: C901 -- a list of steps
             while (message := read()).get("method") != method:
                 pass
             say(session, json.dumps(message, sort_keys=True))
+        case {"steered": outcome}:
+            while (message := read()).get("method") != "_session/steering":
+                pass
+            echo(session, message["params"]["prompt"], "blocks", None)
+            write({"id": message["id"], "result": {"outcome": outcome}})
+        case {"leave": _}:
+            subprocess.Popen(["sleep", "600"])
         case {"exit": code}:
             sys.stdout.write(step.get("partial", ""))
             sys.stdout.flush()
@@ -143,6 +174,8 @@ def do(session, step):  # noqa: C901 -- a list of steps
 def prompt(message):
     session = message["params"]["sessionId"]
     result = {"stopReason": "end_turn"}
+    for block in message["params"]["prompt"] if STORE is not None and (STORE / session).exists() else ():
+        keep(session, make_update(session, {"sessionUpdate": "user_message_chunk", "content": block}))
     try:
         for step in json.loads(message["params"]["prompt"][0]["text"].removeprefix("/steps ")):
             if "stop" in step:
@@ -150,6 +183,8 @@ def prompt(message):
             elif "error" in step:
                 write({"id": message["id"], "error": step["error"]})
                 return
+            elif "echo" in step:
+                echo(session, message["params"]["prompt"], step["echo"], step.get("id"))
             else:
                 do(session, step)
     except Cancelled:
@@ -166,7 +201,7 @@ def new(message):
     if "new_elicits" in SETTINGS:
         request("elicitation/create", {"requestId": message["id"], "mode": "form", "message": "Who?"})
     COUNTER["session"] += 1
-    session = f"s{os.getpid()}-{COUNTER['session']}"
+    session = SETTINGS.get("session_id") or f"s{os.getpid()}-{COUNTER['session']}"
     if STORE is not None:
         (STORE / session).touch()
     if SETTINGS.get("early"):
@@ -201,10 +236,20 @@ def load(message):
             write_line(line)
     if "load_holds" in SETTINGS:
         do(session, {"until": SETTINGS["load_holds"]})
-    write({"id": message["id"], "result": {"modes": MODES}})
+    answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"modes": MODES}}, separators=(",", ":"))
+    if "load_tells" in SETTINGS:  # in the same write as the answer
+        content = {"type": "text", "text": SETTINGS["load_tells"]}
+        answer += "\n" + make_update(session, {"sessionUpdate": "agent_message_chunk", "content": content})
+    write_line(answer)
 
 
-def handle(message):  # noqa: C901 -- a list of methods
+def handle(message):
+    if SETTINGS.get("string_ids") == message.get("method"):
+        message["id"] = str(message["id"])
+    answer(message)
+
+
+def answer(message):  # noqa: C901 -- a list of methods
     if message.get("method") in SETTINGS.get("unrouted", ()):
         write({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
         return

@@ -1,13 +1,13 @@
-"""An agent of ACP version 2 whose prompts say what it does: `agent_v2.py JSON`, with the versions that it refuses.
+"""`agent_v2.py JSON`: an agent of ACP version 2 that follows its prompts. JSON has the versions that it refuses.
 
 A prompt is the command `/steps` and the JSON of a list of steps:
 
     {"say": TEXT}, {"update": …}, {"call": ID}, {"until": PATH}, {"cancel": true}, {"exit": CODE}
-    {"ask": OPTIONS}   and says what the answer is
-    {"later": PATH}    work that it begins by itself once the file is there, after the turn
+    {"ask": OPTIONS}   and reports the answer
+    {"later": PATH}    work that it starts after the turn, once the file exists
     {"refuse": …}      an error in place of {messageId}
 
-Prompts that come during a turn are inserted after it.
+Prompts during a turn are run after it.
 """
 
 import json

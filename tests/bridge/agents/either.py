@@ -1,4 +1,4 @@
-"""An agent that speaks the version of ACP that a file names when it is started: `either.py FILE JSON`."""
+"""`either.py FILE JSON`: an agent that speaks the ACP version named in FILE at its start."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""An agent that is played by the test: what comes on stdin goes to the test's port, what the test says goes to stdout.
+"""An agent played by the test. It connects stdin and stdout to the test's port.
 
-A line `!CODE WORDS` from the test ends it with that code and these last words.
+A line `!CODE WORDS` from the test makes it exit with that code and write these words to stderr.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""axe-core, run on a page: what people with a screen reader, a keyboard or weak eyes would stumble over."""
+"""Accessibility checks of a page with axe-core."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ RUN = """async () => (await axe.run()).violations.flatMap((rule) =>
 
 
 async def barriers(page):
-    """Name what stands in the way of people on a page as it is now."""
+    """Return the accessibility problems of a page in its current state."""
     if not SOURCE.exists():
         pytest.skip("axe-core is not here: `make test` installs it where Node is")
     if not await page.evaluate("'axe' in globalThis"):

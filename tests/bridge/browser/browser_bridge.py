@@ -1,7 +1,8 @@
-"""A bridge with the agent that a test plays and the proxy to it.
+"""A bridge with its proxy and an agent that a test plays.
 
-To start all that takes longer than most tests. So one that a test leaves as it found it serves the next: every turn is
-over, every question answered, what was begun is deleted, and its directory is empty. All others are thrown away.
+Starting all of this takes longer than most tests. A bridge is therefore used again if the test left it clean: every
+turn has ended, every question is answered, all sessions are deleted, and the directory is empty. Other bridges are
+thrown away.
 """
 
 import json
@@ -21,7 +22,7 @@ DELETE_ALL = """async () => {
 
 
 class BrowserBridge:
-    """A served bridge, the agent that the test plays, and the proxy before the bridge."""
+    """A served bridge, the agent that the test plays, and the bridge's proxy."""
 
     def __init__(self):
         self.agent = PlayedAgent()
@@ -46,19 +47,19 @@ class BrowserBridge:
         await self.agent.close()
 
     def make_link(self):
-        """Return the path of a link that lets one browser in."""
+        """Return the path of a link that logs in one browser."""
         answer = self.served.ask("POST /link", self.served.bearer)
         return "/" + json.loads(answer.body)["path"].removeprefix("./").removeprefix("/")
 
     async def clear(self, page):
-        """Delete all sessions, as the page does it."""
+        """Delete all sessions through the page's API."""
         self._is_clear = False
         if not self.agent.is_idle or self.proxy.is_cut:
             return
         try:
             await page.evaluate(DELETE_ALL)
         except Error:
-            return  # the page is where no session can be deleted: the next test gets another bridge
+            return  # the page is in a state without deletion, so the next test gets another bridge
         self._is_clear = self.agent.forget()
 
     @property

@@ -1,7 +1,7 @@
-"""A real Chromium before a real `dragoman serve`, with an agent that the test plays.
+"""A real Chromium with a real `dragoman serve` and an agent that the test plays.
 
-Whatever the page puts on its console as an error, throws, or asks of another origin fails the test. A picture of each
-state that a test wants to be looked at lies in `screenshots/` afterwards.
+A test fails if the page logs an error, throws, or sends a request to another origin. Tests save screenshots of
+interesting states in `screenshots/`.
 """
 
 import re
@@ -19,13 +19,13 @@ from tests.bridge.browser.pages import SCREENSHOTS, composer
 from tests.chromium import find_browser, launch_options
 
 DESK = {"width": 1280, "height": 800}
-THERE = re.compile("Connected|Working")
+THERE = re.compile("Connected|Working|Waiting")
 
 expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items):
-    """Run these tests on one event loop, as the browser they share lives on it."""
+    """Run these tests on one event loop, because they share the browser on it."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -46,7 +46,7 @@ async def browser():
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def spare_bridges():
-    """Bridges that stand as if nobody had used them."""
+    """Unused or cleaned bridges for the next tests."""
     spare = []
     yield spare
     for bridge in spare:
@@ -55,12 +55,12 @@ async def spare_bridges():
 
 @pytest.fixture
 def own_bridge():
-    """For tests that count what passed from the start, change the agent, or break it."""
+    """A new bridge, for tests that count messages, change the agent or break it."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def bridge(request, spare_bridges, tmp_path_factory):
-    """A bridge, the agent before it and the proxy to it."""
+    """A bridge with its agent and proxy."""
     is_shared = "own_bridge" not in request.fixturenames
     if is_shared and spare_bridges:
         made = spare_bridges.pop()
@@ -76,18 +76,18 @@ async def bridge(request, spare_bridges, tmp_path_factory):
 
 @pytest.fixture
 def agent(bridge):
-    """The agent, played by the test."""
+    """The agent that the test plays."""
     return bridge.agent
 
 
 @pytest.fixture
 def proxy(bridge):
-    """What the browser reaches the bridge by; the test can cut it."""
+    """The proxy between browser and bridge, which the test can cut."""
     return bridge.proxy
 
 
 class Faults(list):
-    """What no page may do. Words that a test provokes on purpose are allowed by pattern."""
+    """Collects errors of pages. A test allows expected ones by pattern."""
 
     def __init__(self, origin):
         super().__init__()
@@ -117,7 +117,7 @@ class Faults(list):
 
 
 class Visitor:
-    """One browser profile, logged in; its tabs share the cookie."""
+    """A logged-in browser profile. Its tabs share the cookie."""
 
     def __init__(self, context, origin):
         self.context = context
@@ -125,7 +125,7 @@ class Visitor:
         self._origin = origin
 
     async def come(self, path="/"):
-        """Open a tab, and wait until it is ready for a message."""
+        """Open a tab and wait until it is ready for a message."""
         page = await self.context.new_page()
         page.visitor = self
         self.faults.watch(page)
@@ -137,7 +137,7 @@ class Visitor:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(browser, bridge):
-    """`await visit(**options of the browser context)`: a page that a link let in."""
+    """`await visit(**options of the browser context)`: a page that logged in with a link."""
     async with AsyncExitStack() as stack:
         visitors, pages = [], []
 
@@ -156,7 +156,7 @@ async def visit(browser, bridge):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(visit):
-    """A page at a desk, in light."""
+    """A page on a desktop with the light theme."""
     return await visit(color_scheme="light")
 
 
@@ -168,6 +168,6 @@ async def page_of_modules(browser):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def modules(page_of_modules):
-    """An empty page that can import the modules of ours."""
+    """An empty page that can import our modules."""
     await page_of_modules.forget()
     return page_of_modules

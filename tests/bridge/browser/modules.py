@@ -1,4 +1,4 @@
-"""The page's modules by themselves, in a real browser: no bridge, no agent."""
+"""The page's modules in a real browser, without bridge and agent."""
 
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +17,7 @@ class Modules:
         self.page = page
 
     async def forget(self):
-        """Begin with an empty page: it has imported nothing and keeps nothing."""
+        """Load an empty page, without imported modules and stored data."""
         await self.page.goto(f"{ORIGIN}/")
         await self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
 
@@ -28,7 +28,7 @@ class Modules:
 
 @asynccontextmanager
 async def open_modules(browser):
-    """An empty page on an origin that serves nothing but the page's files."""
+    """An empty page on an origin that serves only the page's files."""
     context = await browser.new_context()
 
     async def serve(route):

@@ -1,4 +1,4 @@
-"""What tests do on a page, and where things are on it."""
+"""Actions and locators on the page."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ async def say(page, text):
 
 
 async def shoot(page, name):
-    """Take a picture, to be looked at."""
+    """Save a screenshot for review."""
     await page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
@@ -34,11 +34,11 @@ def user_messages(page):
 
 
 def card(page):
-    """The question that waits."""
+    """Return the locator of the open question's card."""
     return page.get_by_role("alertdialog")
 
 
 async def session_path(page):
-    """Return where a page's session is, without the origin."""
+    """Return the path of a page's session, without the origin."""
     await expect(page).to_have_url(re.compile("#.*session-"))
     return "/" + page.url.split("/", 3)[3]

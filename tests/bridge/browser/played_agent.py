@@ -1,4 +1,4 @@
-"""The test's side of an agent: it answers what every agent answers, and the test says the rest."""
+"""The test's side of an agent. It answers the usual requests, and the test does the rest."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ REJECT = {"optionId": "no", "name": "Reject", "kind": "reject_once"}
 
 
 class PlayedAgent:
-    """Plays the agent of one bridge, also when its process is started again."""
+    """Plays the agent of one bridge, even after its process restarts."""
 
     def __init__(self):
         self.capabilities = {
@@ -22,7 +22,7 @@ class PlayedAgent:
             "promptCapabilities": {"image": True},
         }
         self.initialized = {}
-        """More of the answer to initialize."""
+        """Additional members of the answer to `initialize`."""
         self.sessions = 0
         self.starts = 0
         self.received = []
@@ -30,9 +30,9 @@ class PlayedAgent:
         self._open = set()
         self._cancels = asyncio.Queue()
         self.refusals = {}
-        """The errors of methods that are refused."""
+        """Errors by refused method."""
         self.results = {}
-        """Results of methods beyond the usual ones."""
+        """Results by additional method."""
         self._answers = {}
         self._asked = 0
         self._writer = None
@@ -49,12 +49,12 @@ class PlayedAgent:
             await self._gone.wait()
 
     async def next_turn(self):
-        """Wait until a prompt comes."""
+        """Wait for the next prompt."""
         message = await asyncio.wait_for(self._prompts.get(), TIMEOUT_S)
         return Turn(self, message)
 
     async def cancelled(self):
-        """Wait until somebody cancels a turn; return its session."""
+        """Wait until a turn is cancelled, and return its session."""
         return await asyncio.wait_for(self._cancels.get(), TIMEOUT_S)
 
     def params_of(self, method):
@@ -67,7 +67,7 @@ class PlayedAgent:
         return not self._open and not self._answers and self._prompts.empty()
 
     def forget(self):
-        """Begin anew, if nothing is under way; return whether it is so."""
+        """Reset this agent. Return False if it is busy."""
         self.received.clear()
         self.refusals.clear()
         self.results.clear()
@@ -94,7 +94,7 @@ class PlayedAgent:
         return await asyncio.wait_for(self._answers[self._asked], TIMEOUT_S)
 
     def start_asking(self, turn, **call):
-        """Ask for permission while the test goes on; awaiting what this returns gives the choice."""
+        """Send a permission request without waiting. Await the returned task for the choice."""
         return asyncio.ensure_future(turn.ask(**call))
 
     async def _serve(self, reader, writer):
@@ -103,14 +103,14 @@ class PlayedAgent:
         self.starts += 1
         try:
             while line := await reader.readline():
-                self._take(json.loads(line))
+                self._handle(json.loads(line))
         except ConnectionError:
-            pass  # it crashed, as it was told to
+            pass  # it crashed on purpose
         finally:
             writer.close()
             self._gone.set()
 
-    def _take(self, message):
+    def _handle(self, message):
         self.received.append(message)
         if "method" not in message:
             self._answers.pop(message["id"]).set_result(message)
@@ -183,12 +183,12 @@ class Turn:
         self.update("tool_call_update", toolCallId=call_id, status=status, **fields)
 
     async def ask(self, options=(ALLOW, REJECT), **call):
-        """Ask for permission; return the chosen option, or the outcome when there is none."""
+        """Send a permission request and return the chosen option, or the outcome without one."""
         outcome = await self.ask_outcome(options, **call)
         return outcome.get("optionId", outcome["outcome"])
 
     async def ask_outcome(self, options=(ALLOW, REJECT), *, session_id=None, **call):
-        """Ask for permission; return the whole outcome."""
+        """Send a permission request and return the whole outcome."""
         params = {
             "sessionId": session_id or self.session_id,
             "toolCall": {"toolCallId": "call-1", "title": "Run the tests", "kind": "execute", **call},

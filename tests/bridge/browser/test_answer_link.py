@@ -1,7 +1,8 @@
-"""A link with which a person elsewhere answers one question, once: made on the card, opened on a phone."""
+"""A link for answering one question once, created on the card and opened on a phone."""
 
 import asyncio
 
+import pytest
 from playwright.async_api import expect
 
 from tests.bridge.browser.axe import barriers
@@ -24,26 +25,27 @@ async def ask(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.start_call(title="Edit reader.py", kind="edit", status="pending", content=[CHANGE])
-    # The question names the call alone: what it is about was told before.
+    # The question only names the call. An earlier update described it.
     asking = asyncio.ensure_future(turn.ask((ALLOW, ALWAYS, REJECT), title=None, kind=None))
-    await card(page).get_by_role("button", name="Answer elsewhere").click()
+    await card(page).get_by_role("button", name="Approval link").click()
     link = await page.get_by_role("textbox", name="Link").input_value()
-    await page.get_by_role("dialog").get_by_role("button", name="Done").click()
     return turn, asking, link
 
 
 async def phone(browser, link, **options):
-    """Open a link in a browser that has no credential."""
+    """Open a link in a browser without a credential."""
     options = {"viewport": PHONE, "has_touch": True, "reduced_motion": "reduce", **options}
     context = await browser.new_context(**options)
     opened = await context.new_page()
     opened.faults = Faults(link.split("/answer")[0])
     opened.faults.watch(opened)
+    await opened.clock.install()
     await opened.goto(link)
     return opened
 
 
-async def test_a_question_is_answered_once_from_a_phone_without_other_access(browser, page, agent):
+@pytest.mark.basic
+async def test_question_is_answered_once_by_a_link(browser, page, agent):
     turn, asking, link = await ask(page, agent)
     opened = await phone(browser, link, color_scheme="dark")
     await expect(opened.get_by_role("heading", name="Change this file")).to_be_visible()
@@ -57,11 +59,14 @@ async def test_a_question_is_answered_once_from_a_phone_without_other_access(bro
     await opened.get_by_role("button", name="Allow").tap()
     assert await asking == "yes"
     await expect(opened.get_by_role("heading", name="Answered: Allow")).to_be_visible()
-    await expect(card(page)).to_contain_text("Answered by a link: Allow.")
+    await expect(card(page)).to_contain_text("Answered with an approval link: Allow.")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
     turn.end()
     again = await phone(browser, link)
-    await expect(again.get_by_role("heading", name="Already settled")).to_be_visible()
-    await expect(again.locator("main")).to_contain_text("answered by the link: Allow. This link is used up.")
+    await expect(again.get_by_role("heading", name="This request is closed")).to_be_visible()
+    await expect(again.locator("main")).to_contain_text(
+        "answered with this link: Allow. This link cannot be used again."
+    )
     await expect(again.locator("main")).not_to_contain_text("reader.py")
     await shoot(again, "answer-used")
     assert [*opened.faults.unexpected, *again.faults.unexpected] == []
@@ -69,18 +74,20 @@ async def test_a_question_is_answered_once_from_a_phone_without_other_access(bro
         await one.context.close()
 
 
-async def test_a_link_says_that_the_question_was_answered_in_the_conversation_meanwhile(browser, page, agent):
+async def test_link_reports_a_question_answered_elsewhere(browser, page, agent):
     turn, asking, link = await ask(page, agent)
     opened = await phone(browser, link, viewport=DESK, color_scheme="dark")
     await expect(opened.get_by_role("button", name="Reject")).to_be_in_viewport()
     assert await barriers(opened) == []
     await shoot(opened, "answer-desk")
+    await opened.clock.pause_at(await opened.evaluate("Date.now() + 1000"))
+    await page.get_by_role("dialog").get_by_role("button", name="Done").click()
     await card(page).get_by_role("button", name="Always allow").click()
     assert await asking == "always"
-    await opened.get_by_role("button", name="Reject").tap()
-    await expect(opened.locator("main")).to_contain_text("answered in the conversation already: Always allow.")
+    await opened.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await expect(opened.locator("main")).to_contain_text("already answered in the conversation: Always allow.")
     turn.end()
     unknown = await phone(browser, f"{link}x")
-    await expect(unknown.get_by_role("heading", name="No question belongs to this link")).to_be_visible()
+    await expect(unknown.get_by_role("heading", name="This link is not valid")).to_be_visible()
     for one in (opened, unknown):
         await one.context.close()

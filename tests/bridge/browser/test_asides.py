@@ -1,4 +1,4 @@
-"""What is between the messages of a conversation: notices, summaries, subagents and their messages; and the login."""
+"""Notices, summaries, subagents and their messages in a conversation, and the agent's login."""
 
 import re
 
@@ -16,7 +16,7 @@ def text(words):
 
 
 async def show_everything(page, agent):
-    """Show a notice of each severity, a summary, a named tool, a subagent and a message of it."""
+    """Send a notice of each severity, a summary, a named tool, a subagent and its message."""
     await say(page, "Read all of it")
     turn = await agent.next_turn()
     turn.update("notice", severity="info", title="Using the cache")
@@ -41,7 +41,8 @@ async def show_everything(page, agent):
     return turn
 
 
-async def test_notices_a_summary_a_subagent_and_its_message_are_shown_and_kept(page, agent):
+@pytest.mark.basic
+async def test_notices_summaries_and_subagents_are_shown(page, agent):
     turn = await show_everything(page, agent)
     turn.end()
     await expect(page.get_by_role("note")).to_have_text(
@@ -53,10 +54,10 @@ async def test_notices_a_summary_a_subagent_and_its_message_are_shown_and_kept(p
     await shoot(page, "asides")
     await page.reload()
     await expect(agent_messages(page)).to_have_text("All is read.")
-    await expect(page.get_by_role("note")).to_have_count(0)  # notices are live, and no part of the history
+    await expect(page.get_by_role("note")).to_have_count(0)  # notices are only live and not in the history
     summary = page.get_by_role("region", name="Summary of the conversation")
     await expect(summary.get_by_text("Half is read.")).not_to_be_visible()
-    await summary.get_by_text("was summed up").click()
+    await summary.get_by_text("was summarized").click()
     await expect(summary.locator(".compaction-body")).to_have_text("You asked for all of it. Half is read.")
     await expect(summary.locator("strong")).to_have_text("all")
     subagent = page.get_by_role("region", name="Subagent: Reader")
@@ -69,27 +70,27 @@ async def test_notices_a_summary_a_subagent_and_its_message_are_shown_and_kept(p
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", None), ("dark", None), ("dark", PHONE)])
-async def test_they_stand_in_nobodys_way(visit, agent, scheme, viewport):
+async def test_asides_have_no_accessibility_barriers(visit, agent, scheme, viewport):
     page = await visit(color_scheme=scheme, **({"viewport": viewport, "has_touch": True} if viewport else {}))
     turn = await show_everything(page, agent)
-    await page.get_by_text("was summed up").click()
+    await page.get_by_text("was summarized").click()
     await shoot(page, f"asides_{scheme}{'_phone' if viewport else ''}")
     assert await barriers(page) == []
     assert not await page.evaluate(TOO_WIDE)
     turn.end()
 
 
-async def test_a_summary_that_fails_says_why(page, agent):
+async def test_failed_summary_says_why(page, agent):
     await say(page, "/compact")
     turn = await agent.next_turn()
     turn.update("compaction_update", compactionId="c", status="in_progress")
-    await expect(page.get_by_text("Summing up the conversation…")).to_be_visible()
+    await expect(page.get_by_text("Summarizing the conversation…")).to_be_visible()
     turn.update("compaction_update", compactionId="c", status="failed", error="the model is away")
-    await expect(page.get_by_text("could not be summed up: the model is away")).to_be_visible()
+    await expect(page.get_by_text("could not be summarized: the model is away")).to_be_visible()
     turn.end()
 
 
-async def test_the_work_of_a_subagent_is_one_click_away_and_its_questions_are_asked_here(page, agent):
+async def test_subagent_work_and_questions_are_shown(page, agent):
     await say(page, "Delegate")
     turn = await agent.next_turn()
     turn.update("subagent_update", sessionId="kid", title="Reader", state={"state": "running"})
@@ -103,9 +104,9 @@ async def test_the_work_of_a_subagent_is_one_click_away_and_its_questions_are_as
     turn.end()
     await expect(page.get_by_role("region", name="Subagent: Reader")).to_contain_text("Done")
     await expect(page.locator(".session-title")).to_have_text("Delegate")
-    await page.get_by_role("button", name="Show its work: Reader").click()
+    await page.get_by_role("button", name="Show work of Reader").click()
     await expect(agent_messages(page)).to_have_text("I am reading.")
-    await expect(page.locator(".session-message")).to_contain_text("Message from the session that began it")
+    await expect(page.locator(".session-message")).to_contain_text("Message from the session that started it")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Reader")
     await expect(composer(page)).to_be_disabled()
     await shoot(page, "subagent")
@@ -120,7 +121,7 @@ async def test_the_work_of_a_subagent_is_one_click_away_and_its_questions_are_as
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_nothing_is_claimed_of_an_agent_that_says_nothing_of_itself(visit, agent):
+async def test_agent_without_info_is_shown_without_claims(visit, agent):
     agent.initialized["authMethods"] = [{"id": "none", "name": "No login", "description": "It needs no login."}]
     page = await visit()
     start = page.locator(".start")
@@ -132,13 +133,13 @@ async def test_nothing_is_claimed_of_an_agent_that_says_nothing_of_itself(visit,
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_an_agent_that_wants_somebody_to_sign_in_says_so_before_the_first_message(visit, agent):
+async def test_required_login_is_shown_before_the_first_message(visit, agent):
     account = {"label": "Plan A", "email": "me@example.org", "active": True}
     agent.capabilities["auth"] = {"status": {}}
     agent.initialized["authMethods"] = [{"id": "web", "name": "In the browser"}]
     agent.results["auth/status"] = {"state": "unauthenticated"}
     page = await visit()
-    banner = page.get_by_text("The agent wants somebody to sign in.")
+    banner = page.get_by_text("The agent requires you to sign in.")
     await expect(banner).to_be_visible()
     await shoot(page, "sign_in")
     assert await barriers(page) == []

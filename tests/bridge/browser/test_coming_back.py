@@ -1,4 +1,4 @@
-"""The page goes and comes back, in the middle of whatever: nothing is lost, nothing is there twice."""
+"""Reloads and reconnects at any moment lose and repeat nothing."""
 
 import asyncio
 import re
@@ -11,7 +11,8 @@ from tests.bridge.browser.pages import agent_messages, card, say, session_path, 
 TWO_LINES_PX = 30
 
 
-async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page, agent):
+@pytest.mark.basic
+async def test_reload_during_a_turn_shows_all_of_it(page, agent):
     await say(page, "Tell a story")
     turn = await agent.next_turn()
     turn.say("Once upon ")
@@ -26,7 +27,7 @@ async def test_a_reload_in_the_middle_of_a_turn_shows_all_of_it_and_goes_on(page
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
-async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, agent):
+async def test_reloaded_page_shows_open_questions(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.start_call(status="pending")
@@ -39,7 +40,8 @@ async def test_a_reloaded_page_shows_what_waits_for_an_answer(page, agent):
     await expect(card(page)).to_have_count(0)
 
 
-async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, agent):
+@pytest.mark.basic
+async def test_one_answer_settles_a_question_in_both_tabs(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.say("May I?")
@@ -52,7 +54,7 @@ async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, agen
     await expect(page.locator(".session-viewers")).to_contain_text("2")
     assert await page.locator(".session-meta").evaluate("meta => meta.offsetHeight") < TWO_LINES_PX
     await shoot(page, "two_viewers")
-    await card(page).hover()  # it stays in sight for whoever is at it
+    await card(page).hover()  # it stays visible for the user who works on it
     await card(other).get_by_role("button", name="Reject").click()
     assert await asking == "no"
     await expect(card(page)).to_contain_text("Answered in another window: Reject")
@@ -63,7 +65,7 @@ async def test_a_second_tab_sees_the_same_and_one_answer_settles_both(page, agen
         await expect(agent_messages(tab).last).to_contain_text("No.")
 
 
-async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_nothing(page, agent):
+async def test_switching_sessions_updates_viewers_and_loses_nothing(page, agent):
     await say(page, "Go on")
     turn = await agent.next_turn()
     turn.title("The first")
@@ -84,7 +86,7 @@ async def test_whoever_goes_to_another_session_is_no_longer_counted_and_misses_n
     turn.end()
 
 
-async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, agent):
+async def test_prompt_is_shown_in_other_tabs(page, agent):
     await say(page, "First")
     (await agent.next_turn()).end()
     other = await page.visitor.come(await session_path(page))
@@ -97,7 +99,8 @@ async def test_a_prompt_of_one_tab_is_seen_in_the_other(page, agent):
     await expect(agent_messages(page)).to_have_text("Yes")
 
 
-async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(page, agent, proxy):
+@pytest.mark.basic
+async def test_broken_network_loses_and_repeats_nothing(page, agent, proxy):
     page.visitor.faults.allow(r"WebSocket|ERR_|Failed to load resource|net::")
     await say(page, "Spell it")
     turn = await agent.next_turn()
@@ -122,7 +125,7 @@ async def test_after_a_broken_network_nothing_is_lost_and_nothing_is_repeated(pa
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page, agent):
+async def test_crash_is_shown_and_the_conversation_continues(page, agent):
     await say(page, "Fall over")
     turn = await agent.next_turn()
     turn.say("I feel dizz")
@@ -141,7 +144,7 @@ async def test_a_crash_is_told_with_its_reason_and_the_conversation_goes_on(page
     await expect(agent_messages(page).first).to_have_text("I feel dizz")
 
 
-async def test_a_session_is_found_again_in_the_list(page, agent):
+async def test_session_is_in_the_list_after_a_reload(page, agent):
     await say(page, "Remember this")
     turn = await agent.next_turn()
     turn.title("Something to remember")

@@ -1,4 +1,4 @@
-"""Writing to an agent: files are mentioned from the disk, and messages wait for a turn, a connection or another try."""
+"""Writing messages: mentioned files, and messages that wait for a turn, a connection or a retry."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ TOO_WIDE = "() => document.documentElement.scrollWidth > innerWidth"
 
 
 def waiting(page):
-    """The messages that wait."""
-    return page.get_by_role("region", name="Messages that wait")
+    """Return the locator of the queued messages."""
+    return page.get_by_role("region", name="Queued messages")
 
 
 async def write(page, text, key="Enter"):
@@ -21,9 +21,10 @@ async def write(page, text, key="Enter"):
     await composer(page).press(key)
 
 
-# Its own bridge: another one may still have the list of a directory that was empty some seconds ago.
+# A new bridge, because another one may still cache the list of a directory that was empty.
+@pytest.mark.basic
 @pytest.mark.usefixtures("own_bridge")
-async def test_files_of_the_directory_are_mentioned_from_the_disk(page, agent):
+async def test_files_on_disk_can_be_mentioned(page, agent):
     work = Path(await page.evaluate("dragoman.config.cwd"))
     for path in ("kept/deep/tokenizer.py", "kept/.hidden.py", "kept/made.log"):
         (work / path).parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,8 @@ async def test_files_of_the_directory_are_mentioned_from_the_disk(page, agent):
     assert agent.params_of("session/prompt")["prompt"][1:] == [link]
 
 
-async def test_messages_wait_for_the_turn_and_are_changed_removed_and_sent_in_order(page, agent):
+@pytest.mark.basic
+async def test_queued_messages_can_be_edited_and_are_sent_in_order(page, agent):
     await say(page, "Begin")
     turn = await agent.next_turn()
     asking = agent.start_asking(turn)
@@ -56,7 +58,7 @@ async def test_messages_wait_for_the_turn_and_are_changed_removed_and_sent_in_or
     await page.get_by_role("button", name="Remove: second").click()
     await expect(rows).to_have_text(["first", "third"])
     await page.get_by_role("button", name="Edit: first").click()
-    field = page.get_by_role("textbox", name="The message that waits")
+    field = page.get_by_role("textbox", name="Queued message")
     await field.fill("first, better")
     await shoot(page, "queue")
     assert await barriers(page) == []
@@ -73,7 +75,7 @@ async def test_messages_wait_for_the_turn_and_are_changed_removed_and_sent_in_or
     assert second.text == "first, better"
     await expect(rows).to_have_text(["third"])
     second.end("cancelled")
-    await expect(waiting(page)).to_contain_text("Not sent, because the last turn did not end well")
+    await expect(waiting(page)).to_contain_text("Not sent, because the last turn failed")
     await waiting(other).get_by_role("button", name="Continue").click()
     third = await agent.next_turn()
     assert third.text == "third"
@@ -84,7 +86,7 @@ async def test_messages_wait_for_the_turn_and_are_changed_removed_and_sent_in_or
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_an_agent_that_takes_messages_into_its_turn_gets_them_there(visit, agent):
+async def test_steerable_agent_gets_messages_during_its_turn(visit, agent):
     agent.initialized["_meta"] = {"steering": {"supported": True}}
     agent.results["_session/steering"] = {"outcome": "injected"}
     page = await visit()
@@ -110,7 +112,7 @@ async def test_an_agent_that_takes_messages_into_its_turn_gets_them_there(visit,
     await expect(user_messages(page)).to_have_text(["Begin", "Not so", "And then", "Too late"])
 
 
-async def test_what_is_sent_while_the_page_connects_arrives_once_in_the_session_at_hand(page, agent, proxy):
+async def test_message_sent_while_connecting_arrives_once(page, agent, proxy):
     page.visitor.faults.allow("ERR_|WebSocket")
     await say(page, "Begin")
     (await agent.next_turn()).end()
@@ -119,7 +121,7 @@ async def test_what_is_sent_while_the_page_connects_arrives_once_in_the_session_
     await expect(page.locator(".topbar-state")).to_contain_text("Not connected")
     for text in ("one", "two", "three"):
         await write(page, text)
-    await expect(waiting(page)).to_contain_text("Sent once there is a connection")
+    await expect(waiting(page)).to_contain_text("Will be sent when connected")
     await page.get_by_role("button", name="Edit: two").click()
     await expect(composer(page)).to_have_value("two")
     await composer(page).fill("")
@@ -137,7 +139,7 @@ async def test_what_is_sent_while_the_page_connects_arrives_once_in_the_session_
     )
 
 
-async def test_a_turn_tells_what_it_took_and_a_message_is_tried_again_or_said_better(page, agent):
+async def test_turn_shows_usage_and_message_can_be_retried_or_edited(page, agent):
     await say(page, "Do it")
     turn = await agent.next_turn()
     turn.update("plan", entries=[{"content": "Think", "priority": "high", "status": "in_progress"}])
@@ -159,10 +161,12 @@ async def test_a_turn_tells_what_it_took_and_a_message_is_tried_again_or_said_be
     await expect(plan).to_be_hidden()
     again.refuse("Out of breath")
     await page.get_by_role("button", name="Try again").click()
-    (await agent.next_turn()).end()
+    usage = {"quota": {"token_count": {"input_tokens": 1300, "output_tokens": 200}}}  # in gemini's form
+    agent.send({"id": (await agent.next_turn()).id, "result": {"stopReason": "end_turn", "_meta": usage}})
+    await expect(page.locator(".message-turn").last).to_contain_text("1.5K tokens")
     await page.get_by_role("button", name="Edit", exact=True).first.click()
     await expect(composer(page)).to_have_value("Do it")
-    await expect(page.locator(".resend")).to_contain_text("This agent cannot go back")
+    await expect(page.locator(".resend")).to_contain_text("This agent cannot fork sessions")
     await write(page, "Do it well")
     better = await agent.next_turn()
     assert better.text == "Do it well"
@@ -170,14 +174,14 @@ async def test_a_turn_tells_what_it_took_and_a_message_is_tried_again_or_said_be
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_a_message_that_is_said_better_goes_into_a_copy_where_the_agent_can_copy(visit, agent):
+async def test_edited_message_forks_the_session(visit, agent):
     agent.capabilities["sessionCapabilities"] = {"fork": {}}
     page = await visit()
     await say(page, "Do it")
     first = await agent.next_turn()
     first.end()
     await page.get_by_role("button", name="Edit", exact=True).click()
-    await expect(page.locator(".resend")).to_contain_text("Sent in a copy of this session.")
+    await expect(page.locator(".resend")).to_contain_text("Sent in a fork of this session.")
     await write(page, "Do it well")
     second = await agent.next_turn()
     assert (second.text, second.session_id == first.session_id) == ("Do it well", False)
@@ -185,7 +189,7 @@ async def test_a_message_that_is_said_better_goes_into_a_copy_where_the_agent_ca
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_an_edited_message_is_named_by_its_id_when_its_text_was_refused_before(visit, agent):
+async def test_edited_message_is_identified_after_a_refusal(visit, agent):
     agent.capabilities["sessionCapabilities"] = {"fork": {}}
     agent.capabilities["_meta"] = {"dragoman/fork": {"before": True}, "dragoman/message": True}
     page = await visit()
@@ -204,7 +208,7 @@ async def test_an_edited_message_is_named_by_its_id_when_its_text_was_refused_be
     assert agent.params_of("session/fork")["_meta"] == {"dragoman/fork": {"before": {"ids": [taken]}}}
 
 
-async def test_the_queue_fits_a_phone(visit, agent):
+async def test_queue_fits_a_phone(visit, agent):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
     await say(page, "Begin")
     turn = await agent.next_turn()

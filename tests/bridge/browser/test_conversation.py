@@ -1,10 +1,11 @@
-"""A person talks with an agent: says something, reads the answer, allows, denies and stops."""
+"""A conversation: prompts, answers, permission requests and stopping."""
 
 import asyncio
 import base64
 import re
 import sys
 
+import pytest
 from playwright.async_api import expect
 
 from tests.bridge.browser.pages import agent_messages, card, composer, say, session_path, shoot, user_messages
@@ -36,7 +37,8 @@ PICTURE = {
 }
 
 
-async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page, agent):
+@pytest.mark.basic
+async def test_first_message_creates_a_session_with_a_markdown_answer(page, agent):
     await say(page, "Why is the last line missing?")
     turn = await agent.next_turn()
     assert turn.text == "Why is the last line missing?"
@@ -55,7 +57,7 @@ async def test_a_first_message_begins_a_session_and_is_answered_in_markdown(page
     await shoot(page, "conversation")
 
 
-async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(page, agent):
+async def test_notices_are_shown_separately_and_once(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     turn.update("agent_message_chunk", content={"type": "text", "text": "Half of it"}, messageId="one")
@@ -76,7 +78,7 @@ async def test_what_is_said_about_a_conversation_is_shown_apart_and_not_again(pa
     await expect(page.locator(".notice")).to_have_count(0)
 
 
-async def test_an_answer_is_shown_while_it_is_written(page, agent):
+async def test_answer_is_shown_while_it_streams(page, agent):
     await say(page, "Count")
     turn = await agent.next_turn()
     turn.say("one ")
@@ -90,14 +92,14 @@ async def test_an_answer_is_shown_while_it_is_written(page, agent):
     await expect(page.locator(".session-state")).to_have_count(0)
 
 
-async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, agent):
+async def test_permission_request_is_shown_and_allowed_by_a_click(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.start_call(title="Edit reader.py", kind="edit", status="pending", content=[CHANGE])
     asking = asyncio.ensure_future(turn.ask(title="Edit reader.py", kind="edit", content=[CHANGE]))
     await expect(card(page)).to_contain_text("Change this file")
     await expect(card(page)).to_contain_text("three")
-    await expect(page.locator(".session-badge")).to_contain_text("1 question waits")
+    await expect(page.locator(".session-badge")).to_contain_text("1 request waiting")
     await shoot(page, "permission")
     await card(page).get_by_role("button", name="Allow").click()
     assert await asking == "yes"
@@ -109,7 +111,7 @@ async def test_what_is_asked_for_is_shown_whole_and_allowed_by_a_click(page, age
     await shoot(page, "allowed")
 
 
-async def test_a_command_is_denied_by_a_key(page, agent):
+async def test_command_is_denied_by_a_key(page, agent):
     await say(page, "Clean up")
     turn = await agent.next_turn()
     turn.start_call(title="rm -rf build", status="pending", rawInput={"command": "rm -rf build"})
@@ -125,7 +127,8 @@ async def test_a_command_is_denied_by_a_key(page, agent):
     await expect(page.locator(".tool")).to_have_attribute("data-status", "failed")
 
 
-async def test_a_turn_is_stopped(page, agent):
+@pytest.mark.basic
+async def test_turn_can_be_stopped(page, agent):
     await say(page, "Go on for ever")
     turn = await agent.next_turn()
     turn.say("On and on")
@@ -138,7 +141,7 @@ async def test_a_turn_is_stopped(page, agent):
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
-async def test_the_output_of_a_command_has_its_colours(page, agent):
+async def test_command_output_has_colours(page, agent):
     await say(page, "Run the tests")
     turn = await agent.next_turn()
     output = {"type": "text", "text": "\x1b[32m12 passed\x1b[0m, \x1b[1;31m1 failed\x1b[0m\n"}
@@ -151,7 +154,8 @@ async def test_the_output_of_a_command_has_its_colours(page, agent):
     await shoot(page, "command")
 
 
-async def test_everything_can_be_done_by_keys(page, agent):
+@pytest.mark.basic
+async def test_conversation_works_by_keyboard(page, agent):
     await expect(composer(page)).to_be_focused()
     await page.keyboard.type("First line")
     await page.keyboard.press("Shift+Enter")
@@ -175,7 +179,7 @@ async def test_everything_can_be_done_by_keys(page, agent):
         await page.keyboard.press(key)
 
 
-async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page, agent):
+async def test_refused_message_returns_to_the_composer_with_its_error(page, agent):
     await page.locator("input[type=file]").set_input_files(PICTURE)
     await say(page, "Do it")
     (await agent.next_turn()).refuse("Not now", details="no key: set SOME_KEY")
@@ -194,7 +198,7 @@ async def test_a_refused_message_is_given_back_and_its_error_stays_with_it(page,
     await expect(composer(page)).to_have_value("")
 
 
-async def test_an_agent_that_wants_a_login_is_quoted_once(page, agent):
+async def test_login_error_is_quoted_once(page, agent):
     words = "Please run `auggie login` to sign in."
     await say(page, "Do it")
     turn = await agent.next_turn()
@@ -204,7 +208,7 @@ async def test_an_agent_that_wants_a_login_is_quoted_once(page, agent):
     await expect(failure.locator("code")).to_have_text("auggie login")
 
 
-async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, agent):
+async def test_turn_that_fails_halfway_is_not_repeated(page, agent):
     await say(page, "Do it")
     turn = await agent.next_turn()
     turn.say("I began")
@@ -214,7 +218,7 @@ async def test_a_turn_that_fails_half_way_is_not_asked_for_again(page, agent):
     await expect(composer(page)).to_have_value("")
 
 
-async def test_how_a_turn_ended_is_there_after_a_reload_and_for_another_viewer(page, agent):
+async def test_turn_end_is_shown_after_a_reload_and_to_others(page, agent):
     for words, end in (("one", "cancelled"), ("two", "refusal"), ("three", "max_tokens")):
         await say(page, words)
         (await agent.next_turn()).end(end)
@@ -223,7 +227,7 @@ async def test_how_a_turn_ended_is_there_after_a_reload_and_for_another_viewer(p
     turn = await agent.next_turn()
     turn.say("I began")
     turn.refuse("Out of breath")
-    ends = ["Stopped.", "The agent refused to go on with this.", re.compile("answer was cut"), "Out of breath."]
+    ends = ["Stopped.", "The agent declined this prompt.", re.compile("answer was cut"), "Out of breath."]
     await expect(page.locator(".item > .note")).to_have_text(ends)
     other = await page.visitor.come(await session_path(page))
     await page.reload()
@@ -233,9 +237,9 @@ async def test_how_a_turn_ended_is_there_after_a_reload_and_for_another_viewer(p
     await shoot(page, "ends")
 
 
-async def test_files_that_were_named_can_be_mentioned(page, agent):
+async def test_files_named_in_the_conversation_can_be_mentioned(page, agent):
     await composer(page).fill("See @")
-    await expect(page.locator(".completion-foot")).to_contain_text("No file fits.")
+    await expect(page.locator(".completion-foot")).to_contain_text("No file matches.")
     await say(page, "Look around")
     turn = await agent.next_turn()
     cwd = agent.params_of("session/new")["cwd"]
@@ -256,7 +260,7 @@ async def test_files_that_were_named_can_be_mentioned(page, agent):
     assert agent.params_of("session/prompt")["prompt"] == [{"type": "text", "text": "See @src/reader.py "}, link]
 
 
-async def test_whoever_reads_further_up_stays_there_and_is_told_of_news(page, agent):
+async def test_scrolled_up_reader_stays_and_sees_a_hint(page, agent):
     await say(page, "Much")
     turn = await agent.next_turn()
     turn.say("".join(f"Line {number}.\n\n" for number in range(60)))
@@ -273,7 +277,8 @@ async def test_whoever_reads_further_up_stays_there_and_is_told_of_news(page, ag
     turn.end()
 
 
-async def test_our_own_agent_is_talked_with(browser, tmp_path):
+@pytest.mark.basic
+async def test_page_talks_with_our_agent(browser, tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text("- - thought: Greet.\n  - text: 'Hello **there**.'\n")
     agent = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{script}"]
@@ -285,7 +290,7 @@ async def test_our_own_agent_is_talked_with(browser, tmp_path):
         await page.close()
 
 
-async def test_what_is_typed_when_a_question_comes_goes_into_the_message_and_answers_nothing(page, agent):
+async def test_typing_when_a_question_appears_does_not_answer_it(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.start_call(status="pending")

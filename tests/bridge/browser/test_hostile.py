@@ -1,6 +1,6 @@
-"""An agent that sends hostile words everywhere: they are shown as words, nothing runs, nothing is asked of elsewhere.
+"""Hostile text from an agent is shown as text. Nothing runs, and nothing is loaded from elsewhere.
 
-The pages' console, errors, dialogs and requests are watched by the fixture; each test adds what must be readable.
+The fixture watches console, errors, dialogs and requests of the pages. Each test checks which text is readable.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ x
 
 
 async def whole(page):
-    """Nothing ran, and nothing of the page was replaced."""
+    """Check that nothing ran and that the page is intact."""
     assert await page.evaluate("globalThis.broken") is None
     assert await page.locator("b, script:not([src]), img[src^=http]").count() == 0
 
 
-async def test_titles_and_paths_stay_words(page, agent):
+async def test_hostile_titles_and_paths_stay_text(page, agent):
     await say(page, HOSTILE)
     turn = await agent.next_turn()
     turn.title(HOSTILE)
@@ -53,7 +53,8 @@ async def test_titles_and_paths_stay_words(page, agent):
     await whole(page)
 
 
-async def test_markdown_stays_harmless(page, agent):
+@pytest.mark.basic
+async def test_hostile_markdown_stays_harmless(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     turn.think(MARKDOWN)
@@ -67,7 +68,8 @@ async def test_markdown_stays_harmless(page, agent):
     await whole(page)
 
 
-async def test_the_output_of_tools_stays_harmless(page, agent):
+@pytest.mark.basic
+async def test_hostile_tool_output_stays_harmless(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     text = {"type": "content", "content": {"type": "text", "text": ANSI}}
@@ -82,7 +84,7 @@ async def test_the_output_of_tools_stays_harmless(page, agent):
     await whole(page)
 
 
-async def test_what_is_no_text_stays_harmless(page, agent):
+async def test_hostile_non_text_content_stays_harmless(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     drawing = {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2ZyBvbmxvYWQ9Imdsb2JhbFRoaXMuYnJva2VuPTgiLz4="}
@@ -102,7 +104,7 @@ async def test_what_is_no_text_stays_harmless(page, agent):
     await whole(page)
 
 
-async def test_a_question_stays_harmless_and_can_be_answered(page, agent):
+async def test_hostile_question_stays_harmless_and_answerable(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     asking = asyncio.ensure_future(turn.ask(title=HOSTILE, rawInput={"command": HOSTILE}))
@@ -113,7 +115,7 @@ async def test_a_question_stays_harmless_and_can_be_answered(page, agent):
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, agent):
+async def test_invisible_characters_in_titles_and_paths_are_escaped(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     turn.title("Clean up\u202e yadot")
@@ -132,7 +134,7 @@ async def test_what_cannot_be_seen_is_written_out_in_titles_and_paths(page, agen
 
 
 @pytest.mark.parametrize("in_content", [False, True])
-async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, agent, in_content):
+async def test_bidi_command_is_shown_as_it_runs(page, agent, in_content):
     command = "rm -rf ~ #\u202e'fdp.troper' tac\n\techo\x1b[8m hidden"
     shown = "rm -rf ~ #\\u202e'fdp.troper' tac\n\techo\\x1b[8m hidden"
     words = {"type": "content", "content": {"type": "text", "text": f"```\n{command}\n```"}}
@@ -153,7 +155,7 @@ async def test_a_command_that_would_read_reversed_is_seen_as_it_runs(page, agent
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_questions(page, agent):
+async def test_invisible_characters_in_server_names_and_questions_are_escaped(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     server = {"name": "git\u202e", "transport": "stdio", "state": "failed", "tools": 0, "reason": "no\u2066\ngo"}
@@ -175,7 +177,7 @@ async def test_what_cannot_be_seen_is_written_out_in_names_of_servers_and_in_que
     turn.end()
 
 
-async def test_what_cannot_be_seen_is_written_out_in_a_form(page, agent):
+async def test_invisible_characters_in_forms_are_escaped(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     schema = {
@@ -201,7 +203,7 @@ async def test_what_cannot_be_seen_is_written_out_in_a_form(page, agent):
     turn.end()
 
 
-async def test_output_and_what_stands_around_it_cannot_read_reversed(page, agent):
+async def test_output_cannot_reverse_its_surroundings(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()
     output = {"type": "content", "content": {"type": "text", "text": "open \u202egnp.exe\n"}}
@@ -217,7 +219,7 @@ async def test_output_and_what_stands_around_it_cannot_read_reversed(page, agent
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_the_wire_is_shown_as_words(page, agent):
+async def test_wire_messages_are_shown_as_text(page, agent):
     await say(page, HOSTILE)
     turn = await agent.next_turn()
     turn.say(MARKDOWN)

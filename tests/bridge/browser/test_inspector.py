@@ -1,4 +1,4 @@
-"""The second view: what passes between the bridge and the agent, and what can be taken along of it."""
+"""The inspector, which shows and exports the messages between bridge and agent."""
 
 import json
 import re
@@ -21,7 +21,7 @@ async def talk(page, agent, answer="Hello."):
 
 
 async def turn_inspector(page):
-    """Show the inspector, or leave it: by a button, or on a phone by a menu."""
+    """Open or close the inspector by its button, or on a phone by the menu."""
     more = page.get_by_role("button", name="More", exact=True)
     if await more.is_visible():
         await more.click()
@@ -37,12 +37,13 @@ async def inspect(page):
 
 
 async def count_of_a_turn(rows):
-    """The list opens empty and fills as its messages arrive; the answer of the prompt is the last one."""
+    """Wait for all messages of a turn and return their number. The prompt's answer is the last one."""
     await expect(rows.filter(has_text="session/prompt").filter(has_text="response")).to_be_visible()
     return await rows.count()
 
 
-async def test_every_message_is_listed_both_ways_and_shown_whole(page, agent):
+@pytest.mark.basic
+async def test_inspector_lists_messages_of_both_directions(page, agent):
     await talk(page, agent)
     rows = await inspect(page)
     await expect(rows.filter(has_text="initialize").first).to_contain_text("→")
@@ -59,7 +60,7 @@ async def test_every_message_is_listed_both_ways_and_shown_whole(page, agent):
     await expect(detail).to_be_hidden()
 
 
-async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, agent):
+async def test_inspector_updates_live_unless_paused(page, agent):
     await talk(page, agent)
     rows = await inspect(page)
     await expect(rows.filter(has_text="session/prompt")).to_have_count(2)
@@ -71,13 +72,13 @@ async def test_new_messages_come_while_one_looks_unless_it_is_paused(page, agent
     await talk(other, agent)
     await expect(page.locator(".wire-count")).to_contain_text("paused")
     await expect(rows.filter(has_text="session/prompt")).to_have_count(4)
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Resume").click()
     await expect(rows.filter(has_text="session/prompt")).to_have_count(6)
     await page.get_by_role("button", name="Clear the list").click()
-    await expect(page.get_by_text("Nothing has passed")).to_be_visible()
+    await expect(page.get_by_text("No messages between the bridge")).to_be_visible()
 
 
-async def test_messages_are_filtered(page, agent):
+async def test_inspector_filters_messages(page, agent):
     await talk(page, agent, "needle in the hay")
     await say(page, "Fail")
     turn = await agent.next_turn()
@@ -96,10 +97,10 @@ async def test_messages_are_filtered(page, agent):
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("error")
     await page.get_by_role("searchbox", name="Search messages").fill("nothing like it")
-    await expect(page.get_by_text("No message fits the filter.")).to_be_visible()
+    await expect(page.get_by_text("No message matches the filter.")).to_be_visible()
 
 
-async def test_rows_are_chosen_by_keys(page, agent):
+async def test_inspector_rows_are_selected_by_keyboard(page, agent):
     await talk(page, agent)
     rows = await inspect(page)
     await count_of_a_turn(rows)
@@ -112,7 +113,7 @@ async def test_rows_are_chosen_by_keys(page, agent):
     await expect(rows.last).to_have_attribute("aria-selected", "true")
 
 
-async def test_the_sequence_is_drawn(page, agent):
+async def test_inspector_draws_a_sequence_diagram(page, agent):
     await talk(page, agent)
     count = await count_of_a_turn(await inspect(page))
     await page.get_by_role("button", name="Diagram", exact=True).click()
@@ -124,7 +125,7 @@ async def test_the_sequence_is_drawn(page, agent):
     await expect(page.get_by_role("region", name="Message", exact=True)).to_contain_text('"text": "Hi"')
 
 
-async def test_messages_and_drawing_are_exported(page, agent):
+async def test_inspector_exports_messages_and_diagram(page, agent):
     await talk(page, agent)
     count = await count_of_a_turn(await inspect(page))
     async with page.expect_download() as started:
@@ -145,7 +146,7 @@ async def test_messages_and_drawing_are_exported(page, agent):
     assert "The played agent" in texts
 
 
-async def test_of_thousands_of_messages_only_those_in_sight_exist(page, agent):
+async def test_inspector_renders_only_visible_rows(page, agent):
     await say(page, "Much")
     turn = await agent.next_turn()
     for number in range(4_000):
@@ -165,7 +166,7 @@ async def test_of_thousands_of_messages_only_those_in_sight_exist(page, agent):
     assert await page.locator(".seq-message").count() < 100
 
 
-async def test_the_inspector_fits_a_phone(visit, agent):
+async def test_inspector_fits_a_phone(visit, agent):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
     await talk(page, agent)
     rows = await inspect(page)

@@ -1,4 +1,4 @@
-"""The lists of sessions in the page, with a bridge that the test plays."""
+"""The page's session lists, with a bridge that the test plays."""
 
 PLAYED = """
   const answers = values[0];
@@ -23,7 +23,7 @@ SESSIONS, OF_AGENT = "_dragoman/sessions", "session/list"
 
 
 async def play(modules, body, **answers):
-    """Run a script with `lists`, `state` and `asked`; each method has answers, of which the last is given for good."""
+    """Run a script with `lists`, `state` and `asked`. Each method has a list of answers, and the last one repeats."""
     named = {SESSIONS: answers["sessions"], OF_AGENT: answers.get("of_agent", [{"sessions": []}])}
     return await modules.run("lists/session_lists", PLAYED + body, named)
 
@@ -32,7 +32,7 @@ def facts(name, **more):
     return {"sessionId": name, "cwd": "/work", "state": "asleep", "pending": 0, "viewers": 0, **more}
 
 
-async def test_all_sessions_have_those_of_the_agents_page_that_is_on_its_way(modules):
+async def test_session_list_waits_for_the_agents_page(modules):
     of_agent = [{"sessions": [facts("a")], "nextCursor": "2"}, {"sessions": [facts("b")]}]
     body = """
       await lists.agent.restart();
@@ -44,7 +44,7 @@ async def test_all_sessions_have_those_of_the_agents_page_that_is_on_its_way(mod
     assert await play(modules, body, sessions=[{"sessions": []}], of_agent=of_agent) == [["a", "b"], 2]
 
 
-async def test_lists_of_an_agent_that_was_left_are_forgotten(modules):
+async def test_lists_of_a_previous_agent_are_dropped(modules):
     first = {"sessions": [facts("a")], "nextCursor": "2", "counts": {"sessions": 9, "runs": 2, "archived": 3}}
     body = """
       await lists.begin(request);
@@ -58,12 +58,12 @@ async def test_lists_of_an_agent_that_was_left_are_forgotten(modules):
     assert await play(modules, body, sessions=[first], of_agent=of_agent) == [False, False, 0, True]
 
 
-async def test_a_session_of_the_agents_list_is_counted_when_the_bridge_has_it_too(modules):
+async def test_session_known_to_agent_and_bridge_counts_once(modules):
     counts = {"sessions": 0, "runs": 0, "archived": 5}
     body = """
       const opened = { sessionId: "a", archived: true, state: "idle", pending: 0, viewers: 1 };
       state.noteSessions([{ ...opened, elsewhere: true }]);
-      lists.told(opened);
+      lists.apply(opened);
       state.noteSessions([opened]);
       await new Promise((resolve) => { state.touchSessions = resolve; });
       return lists.count("archived");

@@ -1,4 +1,4 @@
-"""Files of the page that do not arrive: it is never blank, and says what to do."""
+"""Files of the page that fail to load. The page is never blank and says what to do."""
 
 import pytest
 from playwright.async_api import expect
@@ -12,7 +12,7 @@ BROKEN = "net::ERR_CONNECTION_RESET|Failed to fetch dynamically imported module"
 
 
 class Requests:
-    """Requests for one file, the first of which fail as in a change of the network, or hang."""
+    """Requests for one file. The first ones fail like in a network change, or hang."""
 
     def __init__(self, failing, *, hang=False):
         self.count = 0
@@ -40,7 +40,7 @@ def failure(page):
 
 
 @pytest.mark.parametrize("file", [MODULE, STYLES])
-async def test_a_file_that_fails_once_is_asked_for_again_by_itself(page, file):
+async def test_file_that_fails_once_is_retried(page, file):
     requests = await reload_without(page, file, times=1)
     await until(lambda: requests.count >= 2)
     await expect(composer(page)).to_be_visible()
@@ -48,13 +48,14 @@ async def test_a_file_that_fails_once_is_asked_for_again_by_itself(page, file):
     assert await page.evaluate("sessionStorage.length") == 0, "the next failure is not tried again"
 
 
-async def test_a_file_that_fails_for_good_is_told_and_a_click_reloads(page, agent):
+@pytest.mark.basic
+async def test_missing_file_is_reported_with_a_reload_button(page, agent):
     await say(page, "Hello")
     (await agent.next_turn()).end()
     path = await session_path(page)
     requests = await reload_without(page, MODULE, times=2)
     await expect(failure(page)).to_be_visible()
-    await expect(page.get_by_role("heading", name="Part of this page did not arrive")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Part of this page could not be loaded")).to_be_visible()
     await expect(page.get_by_text("Loading…")).to_be_hidden()
     assert requests.count == 2, "it reloaded by itself more or less than once"
     assert await barriers(page) == []
@@ -64,7 +65,7 @@ async def test_a_file_that_fails_for_good_is_told_and_a_click_reloads(page, agen
     assert page.url.endswith(path), "the session is no longer named"
 
 
-async def test_styles_that_fail_for_good_do_not_reload_the_page_for_ever(page):
+async def test_missing_styles_do_not_reload_the_page_for_ever(page):
     requests = await reload_without(page, STYLES, times=5)
     await expect(page.locator("html.load-failed")).to_be_attached()
     assert requests.count == 2, "it reloaded by itself more or less than once"
@@ -72,7 +73,7 @@ async def test_styles_that_fail_for_good_do_not_reload_the_page_for_ever(page):
     assert await page.evaluate("sessionStorage.length") == 1, "the next load would be tried again"
 
 
-async def test_a_file_that_hangs_is_told_after_a_while(page):
+async def test_hanging_file_is_reported_after_a_while(page):
     await reload_without(page, MODULE, times=1, hang=True)
     await expect(page.get_by_text("Loading…")).to_be_visible()
     await expect(failure(page)).to_be_hidden()
@@ -83,10 +84,10 @@ async def test_a_file_that_hangs_is_told_after_a_while(page):
     await expect(composer(page)).to_be_visible()
 
 
-async def test_without_its_list_of_sessions_the_page_says_so_and_the_conversation_goes_on(page):
+async def test_conversation_works_without_the_session_list(page):
     await reload_without(page, SIDEBAR, times=1)
     await expect(composer(page)).to_be_visible()
-    await expect(page.locator("#sidebar")).to_contain_text("The list of sessions could not be loaded.")
+    await expect(page.locator("#sidebar")).to_contain_text("The session list could not be loaded.")
     await shoot(page, "loading_sidebar")
     await page.locator("#sidebar").get_by_role("button", name="Reload").click()
     await expect(page.get_by_role("button", name="New session")).to_be_visible()

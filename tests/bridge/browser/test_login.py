@@ -1,6 +1,6 @@
-"""A login at an MCP server of our own agent behind the bridge, from the card on the page to the call of a tool.
+"""A login at an MCP server of our own agent, from the card on the page to a tool call.
 
-The browser reaches the bridge by a proxy, as it does on another machine: it comes back to the address in front of it.
+The browser uses a proxy, as on another machine, and returns from the login to the proxy's address.
 """
 
 import json
@@ -34,7 +34,7 @@ def oauth():
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def proxied(tmp_path, oauth):
-    """Our own agent behind a bridge behind a proxy, with a server that wants a login."""
+    """Our own agent with a server that needs a login, served by a bridge and a proxy."""
     home, work, script = tmp_path / "bridge-home", tmp_path / "work", tmp_path / "script.yaml"
     home.mkdir(mode=0o700)
     work.mkdir()
@@ -54,7 +54,7 @@ async def proxied(tmp_path, oauth):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def begin(browser, proxied):
-    """`await begin(**options of the browser context)`: a page with a session, and the card in it."""
+    """`await begin(**options of the browser context)`: a page with a session and the login card."""
     served, proxy = proxied
     contexts = []
 
@@ -65,7 +65,7 @@ async def begin(browser, proxied):
         await page.goto(proxy.origin + served.url.removeprefix(served.origin))
         await expect(composer(page)).to_be_visible()
         await say(page, "Hello")
-        await expect(question(page)).to_contain_text("tickets wants you to log in")
+        await expect(question(page)).to_contain_text("tickets asks you to log in")
         return page
 
     yield begin
@@ -78,21 +78,21 @@ def question(page):
 
 
 async def go_to_consent(page):
-    """Follow the link of the card, and return the page of the server."""
+    """Follow the card's link and return the server's page."""
     async with page.context.expect_page() as opening:
         await question(page).get_by_role("link", name="Log in at").click()
     return await opening.value
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_from_the_card_to_the_call_of_a_tool(begin, proxied, oauth, scheme):
+async def test_login_from_the_card_to_a_tool_call(begin, proxied, oauth, scheme):
     page = await begin(color_scheme=scheme)
     await shoot(page, f"login-card-{scheme}")
     consent = await go_to_consent(page)
-    await expect(question(page)).to_contain_text("Waiting until you have agreed")
+    await expect(question(page)).to_contain_text("Waiting for you to finish")
     await shoot(page, f"login-waiting-{scheme}")
     await consent.get_by_role("link", name="Agree").click()
-    await expect(consent.get_by_role("heading")).to_have_text("Thank you, tickets has let you in")
+    await expect(consent.get_by_role("heading")).to_have_text("You are logged in to tickets")
     assert consent.url.startswith(f"{proxied[1].origin}/oauth/callback?")
     await shoot(consent, f"login-returned-{scheme}")
     await expect(question(page)).to_contain_text("You are logged in to tickets")
@@ -102,26 +102,27 @@ async def test_from_the_card_to_the_call_of_a_tool(begin, proxied, oauth, scheme
     assert oauth.grants == ["authorization_code"]
     again = await consent.reload()
     assert again.status == 400
-    await expect(consent.get_by_role("heading")).to_have_text("No login waits for this")
+    await expect(consent.get_by_role("heading")).to_have_text("No login is waiting for this page")
 
 
-async def test_a_person_who_refuses_on_a_phone_reads_it_on_the_card(begin, proxied):
+@pytest.mark.basic
+async def test_declined_login_is_shown_on_the_card(begin, proxied):
     page = await begin(viewport=PHONE, has_touch=True, is_mobile=True)
     await shoot(page, "login-card-phone")
     consent = await go_to_consent(page)
     await consent.get_by_role("link", name="Refuse").click()
-    await expect(consent.get_by_role("heading")).to_have_text("tickets is not used")
+    await expect(consent.get_by_role("heading")).to_have_text("You declined the login at tickets")
     await shoot(consent, "login-returned-phone")
-    await expect(question(page)).to_contain_text("The login at tickets failed: you did not agree to the use of it.")
+    await expect(question(page)).to_contain_text("The login at tickets failed: you declined the login.")
     await shoot(page, "login-failed-phone")
     await page.get_by_role("button", name="MCP servers: 2, 2 not working").tap()
     await expect(page.get_by_role("button", name="Log in at tickets")).to_be_visible()
     await shoot(page, "servers-phone")
     await page.get_by_role("button", name="Log in at tickets").tap()
-    await expect(question(page).last).to_contain_text("tickets wants you to log in")
+    await expect(question(page).last).to_contain_text("tickets asks you to log in")
 
 
-async def test_a_server_that_failed_says_why_and_is_restarted_from_the_panel(begin, tmp_path):
+async def test_failed_server_is_restarted_from_the_panel(begin, tmp_path):
     page = await begin()
     button = page.get_by_role("button", name="MCP servers: 2, 2 not working")
     await button.press("Enter")

@@ -1,4 +1,4 @@
-"""The page on a phone, in the dark, and for those who hear it."""
+"""The page on a phone, with the dark theme, and for screen readers."""
 
 import pytest
 from playwright.async_api import expect
@@ -10,7 +10,7 @@ TOO_WIDE = "() => document.documentElement.scrollWidth > innerWidth"
 
 
 async def fill_with_everything(page, agent):
-    """Show a message, a thought, a tool call and a question."""
+    """Send a message, a thought, a tool call and a question."""
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.title("A rather long title of a session that would not fit on a phone at all")
@@ -24,7 +24,7 @@ async def fill_with_everything(page, agent):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_a_phone_shows_everything_in_its_width(visit, agent, scheme):
+async def test_page_fits_the_width_of_a_phone(visit, agent, scheme):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme=scheme)
     turn, asking = await fill_with_everything(page, agent)
     assert not await page.evaluate(TOO_WIDE)
@@ -46,7 +46,8 @@ PAPER = "() => getComputedStyle(document.body).backgroundColor"
 LIGHT, DARK = "rgb(252, 251, 249)", "rgb(25, 26, 28)"
 
 
-async def test_the_dark_is_dark(visit, agent):
+@pytest.mark.basic
+async def test_dark_theme_is_dark(visit, agent):
     page = await visit(color_scheme="dark")
     turn, asking = await fill_with_everything(page, agent)
     await shoot(page, "dark")
@@ -57,16 +58,16 @@ async def test_the_dark_is_dark(visit, agent):
 
 
 @pytest.mark.parametrize(("scheme", "by_itself"), [("light", LIGHT), ("dark", DARK)])
-async def test_a_person_chooses_light_or_dark_against_the_system(visit, scheme, by_itself):
+async def test_user_overrides_the_system_theme(visit, scheme, by_itself):
     page = await visit(color_scheme=scheme)
     assert await page.evaluate(PAPER) == by_itself
-    for label, paper in (("like the system", LIGHT), ("light", DARK), ("dark", by_itself)):
+    for label, paper in (("system", LIGHT), ("light", DARK), ("dark", by_itself)):
         await page.get_by_role("button", name=f"Appearance: {label}", exact=True).click()
         assert await page.evaluate(PAPER) == paper
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_nothing_stands_in_the_way_of_anybody(visit, agent, scheme):
+async def test_page_has_no_accessibility_barriers(visit, agent, scheme):
     page = await visit(color_scheme=scheme)
     assert await barriers(page) == []
     turn, asking = await fill_with_everything(page, agent)
@@ -85,7 +86,8 @@ async def test_nothing_stands_in_the_way_of_anybody(visit, agent, scheme):
     assert await barriers(page) == []
 
 
-async def test_an_answer_and_a_question_are_told_to_those_who_hear_the_page(page, agent):
+@pytest.mark.basic
+async def test_answers_and_questions_are_announced_to_screen_readers(page, agent):
     turn, asking = await fill_with_everything(page, agent)
     await expect(card(page)).to_have_accessible_name("The agent asks: Run the tests?")
     await expect(page.get_by_role("log", name="Conversation")).to_be_visible()

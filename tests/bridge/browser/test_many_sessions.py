@@ -1,7 +1,8 @@
-"""A sidebar over more sessions than are loaded at once: what it says is true of those that it has not loaded, too."""
+"""A sidebar with more sessions than it loads at once. Its texts are right for unloaded sessions as well."""
 
 import json
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
@@ -21,10 +22,10 @@ FIRST = 100
 
 
 class CrowdedBridge(BrowserBridge):
-    """A bridge with sessions of an earlier run, which serves all tests of this file."""
+    """A bridge with sessions of an earlier run, shared by all tests of this file."""
 
     async def clear(self, page):
-        """Leave them all."""
+        """Keep all sessions."""
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
@@ -51,7 +52,8 @@ def search(page):
     return page.get_by_role("searchbox", name="Search sessions")
 
 
-async def test_the_latest_sessions_come_first_and_older_ones_when_somebody_asks(page):
+@pytest.mark.basic
+async def test_latest_sessions_come_first_and_older_on_demand(page):
     await expect(rows(page)).to_have_count(FIRST)
     await expect(page.locator(".session-title").first).to_have_text("Part 0")
     archived, runs = page.get_by_role("button", name="Archived 3"), page.get_by_role("button", name="Runs 5")
@@ -68,24 +70,24 @@ async def test_the_latest_sessions_come_first_and_older_ones_when_somebody_asks(
     assert await barriers(page) == []
     await older.click()
     await expect(older).to_have_count(0)
-    await expect(page.locator(".session-open:focus")).to_contain_text("Part 208")  # the first of those that came
+    await expect(page.locator(".session-open:focus")).to_contain_text("Part 208")  # the first of the newly loaded ones
     await expect(page.locator(".session-title").filter(has_text="Part 259")).to_have_count(1)
     await runs.click()
     await expect(page.locator(".session-title").filter(has_text="Part 204")).to_have_count(1)
 
 
-async def test_a_search_finds_what_is_not_loaded_and_leaves_the_list_as_it_was(page):
+async def test_search_finds_unloaded_sessions(page):
     await expect(rows(page)).to_have_count(FIRST)
     await search(page).fill("part 259")
     await expect(page.locator(".session-title")).to_have_text(["Part 259"])
-    await search(page).fill("part 204")  # one of a program
+    await search(page).fill("part 204")  # a program's session
     await expect(page.locator(".session-title")).to_have_text(["Part 204"])
     await search(page).fill("")
     await expect(rows(page)).to_have_count(FIRST)
     await expect(page.locator(".session-title").filter(has_text="Part 259")).to_have_count(0)
 
 
-async def test_projects_are_those_of_all_sessions(page):
+async def test_projects_include_unloaded_sessions(page):
     await page.get_by_role("combobox", name="Group sessions by").select_option("By project")
     await expect(page.get_by_role("heading", name="project-29", exact=True)).to_have_count(1)
     await expect(page.get_by_role("heading", name="project-30", exact=True)).to_have_count(0)
@@ -98,7 +100,7 @@ async def test_projects_are_those_of_all_sessions(page):
     await shoot(page, "projects")
 
 
-async def test_a_link_to_a_session_that_is_not_loaded_opens_it_in_its_own_directory(page):
+async def test_link_opens_an_unloaded_session_in_its_directory(page):
     sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(json.loads(frame))))
     await page.evaluate("history.replaceState(null, '', '#python/earlier-251')")
@@ -110,19 +112,19 @@ async def test_a_link_to_a_session_that_is_not_loaded_opens_it_in_its_own_direct
     assert load["params"]["cwd"] == "/earlier/project-11"
 
 
-async def test_the_last_of_several_links_is_the_one_that_opens(page):
+async def test_last_of_several_links_wins(page):
     await page.evaluate("dragoman.openSession('earlier-251'), dragoman.openSession('earlier-252')")
     await expect(page.locator("[aria-current]")).to_contain_text("Part 252")
     assert page.url.endswith("earlier-252")
 
 
-async def test_a_link_that_is_followed_no_longer_opens_nothing(page):
+async def test_abandoned_link_opens_nothing(page):
     await page.evaluate("dragoman.openSession('earlier-253'), dragoman.leaveSession()")
-    await page.evaluate("dragoman.connection.request('_dragoman/sessions', { limit: 0 })")  # answered in its order
+    await page.evaluate("dragoman.connection.request('_dragoman/sessions', { limit: 0 })")  # answered in order
     assert await page.evaluate("dragoman.state.session") is None
 
 
-async def test_all_that_fits_a_search_is_deleted_loaded_or_not(page, agent):
+async def test_search_results_are_deleted_loaded_or_not(page, agent):
     await search(page).fill("yellow")
     await expect(rows(page)).to_have_count(5)
     await search(page).fill("yellow 2")
@@ -141,6 +143,6 @@ async def test_all_that_fits_a_search_is_deleted_loaded_or_not(page, agent):
     await expect(bar).to_contain_text("5 selected")
     await bar.get_by_role("button", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    await expect(page.get_by_text("No title fits the search.")).to_be_visible()
+    await expect(page.get_by_text("No title matches.")).to_be_visible()
     deleted = {each["params"]["sessionId"] for each in agent.received if each.get("method") == "session/delete"}
     assert deleted == {f"earlier-{number}" for number in range(230, 235)}

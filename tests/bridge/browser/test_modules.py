@@ -1,4 +1,4 @@
-"""The page's modules by themselves: markdown, differences, terminal output, markup, forms, errors, files."""
+"""The page's modules: Markdown, diffs, terminal output, markup, forms, errors and files."""
 
 import random
 import re
@@ -17,11 +17,11 @@ POEM = (
 )
 
 
-# ── where markdown is cut ────────────────────────────────────────────────────────────────────────
+# ── splitting of Markdown ────────────────────────────────────────────────────────────────────────
 
 
 async def blocks_of(modules, text, cuts):
-    """Feed a text in pieces; return its blocks, and of each reading how far it was sure and what ends it found."""
+    """Parse a text in pieces. Return its blocks, and for each piece the certain length and the found ends."""
     body = """
       const [text, cuts] = values;
       const scanner = new m.BlockScanner();
@@ -35,7 +35,7 @@ async def blocks_of(modules, text, cuts):
     return await modules.run("text/blocks", body, text, cuts)
 
 
-async def test_a_text_is_cut_between_its_blocks_and_nowhere_else(modules):
+async def test_markdown_is_split_only_between_blocks(modules):
     blocks, _ = await blocks_of(modules, POEM, [len(POEM)])
     assert blocks == [
         "# Title\n\n",
@@ -50,7 +50,7 @@ async def test_a_text_is_cut_between_its_blocks_and_nowhere_else(modules):
     ]
 
 
-async def test_the_cuts_are_the_same_however_the_text_arrives(modules):
+async def test_markdown_splits_do_not_depend_on_pieces(modules):
     whole, _ = await blocks_of(modules, POEM, [len(POEM)])
     chance = random.Random(7)
     for _ in range(40):
@@ -58,7 +58,7 @@ async def test_the_cuts_are_the_same_however_the_text_arrives(modules):
         assert (await blocks_of(modules, POEM, cuts))[0] == whole
 
 
-async def test_nothing_is_shown_that_later_turns_out_to_be_of_the_next_block(modules):
+async def test_shown_text_never_moves_to_the_next_block(modules):
     _, readings = await blocks_of(modules, POEM, list(range(1, len(POEM) + 1)))
     shown = 0
     for reading in readings:
@@ -90,8 +90,8 @@ Last
 """
 
 
-async def test_no_half_of_a_mark_is_rendered_wherever_a_text_is_cut(modules):
-    """Each beginning of a text shows a beginning of the words that the whole text shows, and no mark."""
+async def test_partial_marks_are_never_rendered(modules):
+    """Each prefix of a text shows a prefix of the final words, and no marks."""
     body = "return [...values[0]].map((_, n) => m.settle(values[0].slice(0, n + 1)));"
     shown = [words_of(to_html(text, 0)) for text in await modules.run("text/unfinished", body, MARKS)]
     whole = words_of(to_html(MARKS, 0))
@@ -103,7 +103,7 @@ def words_of(html):
     return "".join(html_unescape(re.sub("<[^>]*>", "", html)).split())
 
 
-# ── differences ──────────────────────────────────────────────────────────────────────────────────
+# ── diffs ────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def diff_of(modules, old, new):
@@ -111,14 +111,14 @@ async def diff_of(modules, old, new):
 
 
 def sides(rows):
-    """Return the old and the new lines that rows stand for."""
+    """Return the old and the new lines of diff rows."""
     return (
         [row["text"] for row in rows if row["kind"] != "add"],
         [row["text"] for row in rows if row["kind"] != "del"],
     )
 
 
-async def test_a_difference_gives_both_texts_back(modules):
+async def test_diff_reproduces_both_texts(modules):
     chance = random.Random(11)
     for _ in range(60):
         old, new = ([chance.choice("abcd") for _ in range(chance.randrange(12))] for _ in range(2))
@@ -128,21 +128,21 @@ async def test_a_difference_gives_both_texts_back(modules):
         assert [row["new"] for row in rows if row["new"]] == list(range(1, len(new) + 1))
 
 
-async def test_a_difference_is_as_small_as_it_can_be(modules):
+async def test_diff_is_minimal(modules):
     rows = await diff_of(modules, "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n")
     assert sum(row["kind"] != "same" for row in rows) == 5
 
 
-async def test_texts_with_nothing_in_common_are_replaced_as_a_whole(modules):
+async def test_unrelated_texts_are_replaced_as_a_whole(modules):
     rows = await diff_of(modules, "\n".join(f"o{n}" for n in range(3000)), "\n".join(f"n{n}" for n in range(3000)))
     assert [row["kind"] for row in rows] == ["del"] * 3000 + ["add"] * 3000
 
 
-async def test_a_new_file_is_all_added(modules):
+async def test_diff_of_a_new_file_is_all_added(modules):
     assert [row["kind"] for row in await diff_of(modules, "", "a\nb\n")] == ["add", "add"]
 
 
-async def test_lines_far_from_a_change_are_left_out_and_counted(modules):
+async def test_unchanged_lines_are_collapsed_with_a_count(modules):
     old = [f"line {n}" for n in range(1, 41)]
     new = [*old[:19], "changed", *old[20:]]
     body = """
@@ -152,7 +152,7 @@ async def test_lines_far_from_a_change_are_left_out_and_counted(modules):
     assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [[[16, 8]], 17]
 
 
-async def test_side_by_side_a_changed_line_stands_beside_what_it_was(modules):
+async def test_side_by_side_diff_aligns_changed_lines(modules):
     body = """
       return m.toPairs(m.diffLines(...values)).map((pair) => [pair.old?.text ?? null, pair.new?.text ?? null]);
     """
@@ -168,7 +168,7 @@ async def pieces_of(modules, text):
     return [(piece["text"], piece["classes"]) for piece in pieces]
 
 
-async def test_colours_become_classes(modules):
+async def test_ansi_colours_become_classes(modules):
     text = "a\x1b[1;31mb\x1b[22mc\x1b[92;44md\x1b[0me"
     assert await pieces_of(modules, text) == [
         ("a", ""),
@@ -179,7 +179,7 @@ async def test_colours_become_classes(modules):
     ]
 
 
-async def test_colours_of_larger_palettes_become_the_nearest_of_the_sixteen(modules):
+async def test_larger_palettes_map_to_sixteen_colours(modules):
     text = "\x1b[38;5;196ma\x1b[38;2;0;180;5mb\x1b[48;5;231mc"
     assert [classes for _, classes in await pieces_of(modules, text)] == [
         "ansi-fg-1",
@@ -188,18 +188,18 @@ async def test_colours_of_larger_palettes_become_the_nearest_of_the_sixteen(modu
     ]
 
 
-async def test_what_is_no_colour_leaves_no_trace(modules):
+async def test_other_escape_sequences_are_removed(modules):
     link = "\x1b]8;;javascript:alert(1)\x07link\x1b]8;;\x1b\\"
     text = f"a\x1b[2K\x1b[?25l\x1b]0;title\x07b{link}\x1b(Bc\x00\x07\x9bd\x1b[3"
     assert "".join(text for text, _ in await pieces_of(modules, text)) == "ablinkcd"
 
 
-async def test_a_style_goes_on_in_the_next_piece(modules):
+async def test_style_continues_in_the_next_piece(modules):
     body = "const { style } = m.parseAnsi('\\x1b[35m'); return m.parseAnsi('x', style).pieces[0].classes;"
     assert await modules.run("conversation/ansi", body) == "ansi-fg-5"
 
 
-async def test_growing_output_shows_what_the_whole_would(modules):
+async def test_growing_output_equals_the_whole_output(modules):
     text = "\x1b[32mone\r\ntwo 10%\rtwo 99%\x1b[0m\nthree\x1b[31m!\n" * 20
     body = """
       const [text] = values;
@@ -215,7 +215,7 @@ async def test_growing_output_shows_what_the_whole_would(modules):
     assert await modules.run("conversation/output", body, text) == [True, True, "one\ntwo 99%\nthree!\none\nt"]
 
 
-async def test_output_that_is_replaced_is_shown_anew(modules):
+async def test_replaced_output_is_rendered_again(modules):
     body = """
       const output = new m.Output();
       output.update("first\\nsecond\\n"); output.update("other\\n");
@@ -224,7 +224,7 @@ async def test_output_that_is_replaced_is_shown_anew(modules):
     assert await modules.run("conversation/output", body) == "other\n"
 
 
-async def test_of_very_long_output_the_end_is_shown(modules):
+async def test_very_long_output_shows_its_end(modules):
     body = """
       const output = new m.Output();
       output.update(values[0]);
@@ -239,7 +239,7 @@ async def test_of_very_long_output_the_end_is_shown(modules):
 # ── markup ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_is_not_on_the_lists_does_not_get_into_the_document(modules):
+async def test_unlisted_markup_is_removed(modules):
     html = (
         '<p onclick="x()">a<script>x()</script><img src=x onerror="x()"><iframe src="//e"></iframe>'
         '<a href="javascript:x()">b</a><a href="https://e.org/" ping="//e">c</a><span style="x" class="k">d</span></p>'
@@ -255,7 +255,7 @@ async def test_what_is_not_on_the_lists_does_not_get_into_the_document(modules):
     )
 
 
-async def test_links_lead_only_to_web_and_mail_addresses(modules):
+async def test_links_allow_only_web_and_mail_addresses(modules):
     addresses = [
         "https://e.org",
         "mailto:a@e.org",
@@ -270,7 +270,7 @@ async def test_links_lead_only_to_web_and_mail_addresses(modules):
     assert await modules.run("text/sanitize", body, addresses) == [True, True, *[False] * 6]
 
 
-async def test_a_picture_is_shown_only_of_a_kind_that_is_one(modules):
+async def test_only_known_image_types_are_shown(modules):
     body = """
       return values[0].map((mimeType) => m.contentElement({ type: "image", mimeType, data: "AAAA" }).localName);
     """
@@ -278,7 +278,7 @@ async def test_a_picture_is_shown_only_of_a_kind_that_is_one(modules):
     assert await modules.run("conversation/content", body, kinds) == ["img", "img", "span", "span"]
 
 
-async def test_only_a_text_that_is_one_fence_loses_it(modules):
+async def test_fence_is_removed_only_around_a_whole_text(modules):
     texts = ["```py\na\n```", "~~~~\na\n~~~~\n", "```\n```", "```\na\n```\nb\n```\nc\n```", "a", "```\na"]
     body = "return values[0].map((text) => m.unfenced(text));"
     assert await modules.run("conversation/tool_content", body, texts) == ["a", "a", "", None, None, None]
@@ -305,7 +305,7 @@ SCHEMA = {
 
 
 async def fill_form(modules, body):
-    """Make the form, let `body` fill it by label, and return what it reads and says."""
+    """Create a form, fill it by label with `body`, and return its values and messages."""
     code = """
       const form = new m.SchemaForm(values[0]);
       document.body.replaceChildren(form.element);
@@ -320,21 +320,21 @@ async def fill_form(modules, body):
     return await modules.run("questions/form", code.replace("FILL", body), SCHEMA)
 
 
-async def test_a_form_begins_with_its_defaults_and_sends_what_was_filled_in(modules):
+async def test_form_starts_with_defaults_and_sends_its_values(modules):
     read = await fill_form(modules, 'control("name").value = "Ada"; control("y").checked = true;')
     assert read == {"content": {"name": "Ada", "way": "b", "count": 5, "parts": ["y"], "sure": True}, "said": []}
 
 
-async def test_a_form_says_what_does_not_fit_and_sends_nothing(modules):
+async def test_invalid_form_reports_problems_and_sends_nothing(modules):
     read = await fill_form(
         modules, 'control("name").value = "A"; control("count").value = "12"; control("mail").value = "nobody";'
     )
     assert read["content"] is None
     assert read["said"] == [
-        "At least 3 characters are needed.",
-        "At most 9 is possible.",
-        "This should be an e-mail address.",
-        "This is needed.",
+        "Enter at least 3 characters.",
+        "The value must be at most 9.",
+        "Enter an e-mail address.",
+        "This field is required.",
     ]
 
 
@@ -357,16 +357,16 @@ async def test_a_form_says_what_does_not_fit_and_sends_nothing(modules):
         ("Gone", None, "Gone"),
     ],
 )
-async def test_an_error_is_explained_once_in_the_words_of_whoever_made_it(modules, message, data, words):
+async def test_error_is_explained_once_in_its_own_words(modules, message, data, words):
     body = "return values.map((one) => m.explain(one));"
     assert await modules.run("connection/failure", body, {"message": message, "data": data}) == [words]
 
 
-# ── files that may be mentioned ──────────────────────────────────────────────────────────────────
+# ── files to mention ─────────────────────────────────────────────────────────────────────────────
 
 
 async def paths_of(modules, *items, cwd="/work"):
-    """Return the paths that these items name, seen from a directory."""
+    """Return the paths that these items name, relative to a directory."""
     full = [{"version": 1, "terminals": {}, **item} for item in items]
     body = """
         const [items, cwd] = values;
@@ -384,7 +384,7 @@ def text_message(role, text):
     return {"type": "message", "role": role, "blocks": [{"type": "text", "text": text}]}
 
 
-async def test_files_are_known_from_all_that_names_them_the_newest_first(modules):
+async def test_mentioned_files_are_listed_newest_first(modules):
     link = {"type": "resource_link", "uri": "file:///work/my%20notes.md", "name": "notes"}
     found = await paths_of(
         modules,
@@ -409,21 +409,21 @@ async def test_files_are_known_from_all_that_names_them_the_newest_first(modules
     ]
 
 
-async def test_a_name_that_begins_as_typed_comes_first(modules):
+async def test_prefix_matches_come_first(modules):
     paths = ["docs/reader/index.md", "lib/unread.py", "src/reader.py", "other.py"]
     found = await modules.run("composer/paths", "return m.fittingPaths(values[0], values[1]);", paths, "READ")
     assert found == ["src/reader.py", "lib/unread.py", "docs/reader/index.md"]
 
 
-async def test_the_directories_of_paths_are_offered_too(modules):
+async def test_directories_of_paths_are_offered(modules):
     found = await modules.run("composer/paths", "return m.directoriesOf(values[0]);", ["src/a/b.py", "/x/y.py", "c.py"])
     assert found == ["src/", "src/a/", "/x/"]
 
 
-# ── what cannot be seen ──────────────────────────────────────────────────────────────────────────
+# ── invisible characters ─────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_page_writes_out_the_same_characters_as_the_terminal(modules):
+async def test_page_escapes_the_same_characters_as_the_terminal(modules):
     body = """
       const escaped = (code) => m.visible(String.fromCodePoint(code)) !== String.fromCodePoint(code);
       return Array.from({ length: 0x110000 }, (_, code) => code).filter(escaped);
@@ -432,7 +432,7 @@ async def test_the_page_writes_out_the_same_characters_as_the_terminal(modules):
     assert escaped == [code for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)]
 
 
-async def test_the_page_writes_them_out_in_the_same_way(modules):
+async def test_page_escapes_characters_like_the_terminal(modules):
     texts = [
         "rm \x1b[8m-rf\x00 /\r\n\t\u202e\u200b\x9b\U000e0041",
         "👩🏽\u200d💻 ❤\ufe0f\u200d🔥 x\ufe0f a\u200db é\u200d\u200dé",
@@ -443,7 +443,7 @@ async def test_the_page_writes_them_out_in_the_same_way(modules):
     assert shown == [[visible(text), visible(text, lines=True), one_line(text)] for text in texts]
 
 
-async def test_the_page_leaves_out_of_texts_what_the_terminal_leaves_out(modules):
+async def test_page_removes_the_same_characters_as_the_terminal(modules):
     body = """
       const dropped = (code) => m.cleanText(String.fromCodePoint(code)) !== String.fromCodePoint(code);
       return Array.from({ length: 0x110000 }, (_, code) => code).filter(dropped);
@@ -452,7 +452,7 @@ async def test_the_page_leaves_out_of_texts_what_the_terminal_leaves_out(modules
     assert dropped == [code for code in range(sys.maxunicode + 1) if clean_text(chr(code)) != chr(code)]
 
 
-async def test_the_page_reads_escape_sequences_as_the_terminal_does(modules):
+async def test_page_parses_escape_sequences_like_the_terminal(modules):
     texts = [
         "a\x1b[31mb\x1b[0m\r\nc\x1b]0;title\x07d\x9b1me",
         "\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\ \x1bPlost\nkept \x1b(B\x1b7x\x1b[",
@@ -462,7 +462,7 @@ async def test_the_page_reads_escape_sequences_as_the_terminal_does(modules):
     assert shown == [clean_text(text) for text in texts]
 
 
-async def test_output_has_no_characters_that_turn_the_others_around(modules):
+async def test_output_has_no_bidi_controls(modules):
     pieces = await modules.run(
         "conversation/ansi",
         "return m.parseAnsi(values[0]).pieces",
@@ -475,8 +475,8 @@ async def test_output_has_no_characters_that_turn_the_others_around(modules):
 
 
 @pytest.mark.parametrize("sheet", sorted((WEB / "css").glob("*.css")), ids=lambda sheet: sheet.stem)
-async def test_the_browser_takes_every_rule_of_a_style_sheet(modules, sheet):
-    # A rule that it does not understand is left out without a word, such as one whose bracket is never closed.
+async def test_browser_accepts_every_style_rule(modules, sheet):
+    # A browser silently ignores a rule that it does not understand, such as one with an unclosed bracket.
     body = """
       const [sheet] = values;
       const count = (rules) => [...rules].reduce((sum, rule) => sum + 1 + count(rule.cssRules ?? []), 0);
@@ -485,5 +485,5 @@ async def test_the_browser_takes_every_rule_of_a_style_sheet(modules, sheet):
       return count(made.cssRules);
     """
     written = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL)
-    foreign = written.count("::-moz-")  # pseudo elements of another browser
+    foreign = written.count("::-moz-")  # pseudo-elements of other browsers
     assert await modules.run("text/safe", body, written) == written.count("{") - foreign

@@ -1,8 +1,8 @@
-"""Notifications of the browser while the page is hidden.
+"""Browser notifications while the page is hidden.
 
-The service worker is a real one. The headless shell of Chromium, which most of these tests run in, shows no
-notifications and gives no permission for them, so three things are replaced there: the permission, the call that shows
-one, which is written down, and whether the page is hidden, which the test says.
+The service worker is real. Most of these tests run in Chromium's headless shell, which shows no notifications and
+grants no permission for them. Three things are therefore replaced there: the permission, the call that shows a
+notification (it is recorded), and whether the page is hidden.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.attach.rig import free_port
 from tests.bridge.browser.axe import barriers
 from tests.bridge.browser.pages import PHONE, card, say, session_path, shoot
 from tests.bridge.guard.serving import serving
+from tests.ports import free_port
 from tests.waiting import PATIENCE_S, PAUSE_S
 
 RECORDING = """
@@ -67,7 +67,7 @@ async def prepare(page, *scripts):
 
 
 async def have_a_turn_end(page, agent):
-    """Have the agent end a turn while the page is hidden."""
+    """Let the agent end a turn while the page is hidden."""
     await say(page, "Fix it")
     turn = await agent.next_turn()
     await expect(page.locator(".session-state")).to_contain_text("Running")
@@ -77,7 +77,7 @@ async def have_a_turn_end(page, agent):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def worker_of():
-    """`await worker_of(page)`: the service worker that the page has started."""
+    """`await worker_of(page)`: the page's service worker."""
 
     async def find(page):
         context = page.context
@@ -86,20 +86,21 @@ async def worker_of():
     return find
 
 
-async def test_a_hidden_page_tells_of_questions_and_ends_once_somebody_has_asked_for_it(page, agent):
+@pytest.mark.basic
+async def test_hidden_page_notifies_after_opting_in(page, agent):
     await prepare(page, RECORDING)
     await say(page, "Fix it")
     turn = await agent.next_turn()
     await page.evaluate("hide(true)")
     first = asyncio.ensure_future(turn.ask())
-    await expect(page.locator(".session-badge")).to_contain_text("1 question waits")
+    await expect(page.locator(".session-badge")).to_contain_text("1 request waiting")
     await page.evaluate("hide(false)")
     await card(page).get_by_role("button", name="Allow").click()
     await first
     assert page.context.service_workers == []
     await bell(page, "off").click()
     await expect(bell(page, "on")).to_be_visible()
-    assert await page.evaluate("shown") == [], "nobody had asked for one"
+    assert await page.evaluate("shown") == [], "notifications were off"
     await expect(page.locator(".session-badge")).to_have_count(0)
     await page.evaluate("hide(true)")
     second = asyncio.ensure_future(turn.ask())
@@ -111,11 +112,11 @@ async def test_a_hidden_page_tells_of_questions_and_ends_once_somebody_has_asked
     turn.end()
     await page.wait_for_function("() => shown.length === 2")
     waits, ended = await page.evaluate("shown")
-    assert (waits[:2], ended[:2]) == (["A question waits for you", "Fix it"], ["The turn has ended", "Fix it"])
+    assert (waits[:2], ended[:2]) == (["Your answer is needed", "Fix it"], ["Turn finished", "Fix it"])
     await page.evaluate("hide(false)")
 
 
-async def test_a_phone_shows_them_through_the_worker_and_a_click_opens_the_session(page, agent, worker_of):
+async def test_worker_notification_opens_its_session(page, agent, worker_of):
     await prepare(page, "globalThis.isPhone = true;", RECORDING)
     await bell(page, "off").click()
     worker = await worker_of(page)
@@ -124,19 +125,19 @@ async def test_a_phone_shows_them_through_the_worker_and_a_click_opens_the_sessi
     await have_a_turn_end(page, agent)
     await page.wait_for_function("() => shown.length > 0")
     [[words, _, place]] = await page.evaluate("shown")
-    assert words == "The turn has ended"
+    assert words == "Turn finished"
     was = await session_path(page)
     await page.evaluate("dragoman.leaveSession(), dragoman.show('inspector')")
     assert await worker.evaluate(CLICK, place) == []
     await expect(page.locator(".message-user")).to_be_visible()
     assert await session_path(page) == was
-    assert await page.evaluate("navigator.serviceWorker.controller") is None, "it stands between the page and nothing"
+    assert await page.evaluate("navigator.serviceWorker.controller") is None, "the worker controls the page"
     await bell(page, "on").click()
     await expect(bell(page, "off")).to_be_visible()
     assert await page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
 
 
-async def test_below_a_path_a_click_opens_the_page_there_and_no_other(browser, tmp_path, worker_of):
+async def test_notification_under_a_prefix_opens_its_page(browser, tmp_path, worker_of):
     port = free_port()
     home = f"http://127.0.0.1:{port}/some/where/"
     with serving(tmp_path / "home", "--cwd", str(tmp_path), "--public-url", home, port=port) as running:
@@ -156,24 +157,24 @@ async def test_below_a_path_a_click_opens_the_page_there_and_no_other(browser, t
         await context.close()
 
 
-async def test_a_phone_has_the_bell_in_a_menu(visit):
+async def test_phone_has_the_bell_in_a_menu(visit):
     page = await visit(viewport=PHONE, has_touch=True, is_mobile=True)
     await prepare(page, RECORDING)
     assert await barriers(page) == []
     await page.get_by_role("button", name="More", exact=True).click()
     menu = page.get_by_role("menu", name="More")
     await expect(menu.get_by_role("menuitem")).to_have_text(
-        ["Wire inspector", "Notifications: off", "Appearance: like the system"]
+        ["Wire inspector", "Notifications: off", "Appearance: system"]
     )
     assert await barriers(page) == []
     await shoot(page, "more_phone")
     await menu.get_by_role("menuitem", name="Notifications: off").click()
-    await expect(page.locator(".toast")).to_contain_text("the browser tells you")
+    await expect(page.locator(".toast")).to_contain_text("You get a notification")
     await page.get_by_role("button", name="More", exact=True).click()
     await expect(menu.get_by_role("menuitem", name="Notifications: on")).to_be_visible()
 
 
-async def test_tabs_of_one_browser_turn_them_on_and_off_together(page, agent):
+async def test_tabs_share_the_notification_setting(page, agent):
     await prepare(page, "globalThis.isPhone = true;", RECORDING)
     other = await page.context.new_page()
     await other.goto(page.url)
@@ -193,16 +194,16 @@ async def test_tabs_of_one_browser_turn_them_on_and_off_together(page, agent):
     await expect(bell(other, "on")).to_be_visible()
 
 
-async def test_without_service_workers_the_page_shows_them_itself(page, agent):
+async def test_page_notifies_without_service_workers(page, agent):
     await prepare(page, NO_WORKERS, RECORDING)
     await bell(page, "off").click()
     await expect(bell(page, "on")).to_be_visible()
     await have_a_turn_end(page, agent)
     await page.wait_for_function("() => shown.length > 0")
-    assert await page.evaluate("shown") == [["The turn has ended", "Fix it"]]
+    assert await page.evaluate("shown") == [["Turn finished", "Fix it"]]
 
 
-async def test_a_session_that_is_not_in_the_list_yet_has_news_too(page, agent):
+async def test_unlisted_session_notifies(page, agent):
     await prepare(page, RECORDING)
     await bell(page, "off").click()
     await expect(bell(page, "on")).to_be_visible()
@@ -213,13 +214,13 @@ async def test_a_session_that_is_not_in_the_list_yet_has_news_too(page, agent):
     await page.evaluate("hide(false), dragoman.state.forgetSession('far')")
 
 
-async def test_a_page_from_another_machine_without_https_says_why_there_are_none(page):
+async def test_insecure_page_explains_missing_notifications(page):
     await prepare(page, "Object.defineProperty(globalThis, 'isSecureContext', { value: false });")
-    await bell(page, "not possible here").click()
-    await expect(page.locator(".toast")).to_contain_text("over HTTPS, or from this machine")
+    await bell(page, "not available").click()
+    await expect(page.locator(".toast")).to_contain_text("over HTTPS or from this machine")
 
 
-async def test_a_browser_that_shows_notifications_shows_ours(page, agent, proxy, worker_of):
+async def test_real_browser_shows_a_notification(page, agent, proxy, worker_of):
     await page.context.grant_permissions(["notifications"], origin=proxy.origin)
     await prepare(page)
     if await page.evaluate("Notification.permission") != "granted":
@@ -232,4 +233,4 @@ async def test_a_browser_that_shows_notifications_shows_ours(page, agent, proxy,
     async with asyncio.timeout(PATIENCE_S):
         while not (shown := await worker.evaluate(listed)):
             await asyncio.sleep(PAUSE_S)
-    assert shown == [["The turn has ended", "Fix it"]]
+    assert shown == [["Turn finished", "Fix it"]]

@@ -1,9 +1,10 @@
-"""Our own agents on the page: work that one begins by itself, and a message that is said better in a copy."""
+"""Our own agent on the page: work that it starts without a prompt, and edited messages in a fork."""
 
 import json
 import sys
 from pathlib import Path
 
+import pytest
 from playwright.async_api import expect
 
 from tests.bridge.browser.pages import agent_messages, composer, say, user_messages
@@ -12,7 +13,8 @@ from tests.bridge.guard.serving import serving
 AGENT = Path(__file__).parent.parent / "agents" / "agent_v2.py"
 
 
-async def test_the_page_shows_work_that_nobody_asked_for(browser, tmp_path):
+@pytest.mark.basic
+async def test_page_shows_work_started_by_the_agent(browser, tmp_path):
     gate = tmp_path / "gate"
     steps = [{"say": "Done."}, {"later": str(gate)}]
     with serving(tmp_path / "home", "--cwd", str(tmp_path), agent=[sys.executable, str(AGENT)]) as served:
@@ -41,7 +43,7 @@ SCRIPT = """
 """
 
 
-async def test_an_edited_message_goes_into_a_copy_that_ends_before_it(browser, tmp_path):
+async def test_edited_message_goes_into_a_fork_before_it(browser, tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text(SCRIPT)
     with serving(tmp_path / "home", "--cwd", str(tmp_path), "--model", f"script:{script}", agent=()) as served:
@@ -54,7 +56,7 @@ async def test_an_edited_message_goes_into_a_copy_that_ends_before_it(browser, t
         original = page.url
         await page.locator(".message-user").nth(2).hover()
         await page.get_by_role("button", name="Edit", exact=True).nth(2).click()
-        await expect(page.locator(".resend")).to_contain_text("a copy of this session that ends before this message")
+        await expect(page.locator(".resend")).to_contain_text("a fork of this session that ends before this message")
         await composer(page).fill("better")
         await composer(page).press("Enter")
         await expect(user_messages(page)).to_have_text(["one", "again", "better"])
@@ -62,6 +64,6 @@ async def test_an_edited_message_goes_into_a_copy_that_ends_before_it(browser, t
         assert page.url != original
         await page.reload()
         await expect(user_messages(page)).to_have_text(["one", "again", "better"])
-        await page.goto(original)  # another fragment, in the same tab
+        await page.goto(original)  # another fragment in the same tab
         await expect(user_messages(page)).to_have_text(["one", "again", "again"])
         await page.close()

@@ -1,4 +1,4 @@
-"""A question for permission on the page: what a plain yes means, and how long an "always" holds."""
+"""Permission requests on the page: the default answer, and the scopes of "always"."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ SCOPED = {
 
 
 async def ask(page, agent, *options, **call):
-    """Have the agent ask; return its turn and the outcome to be awaited, when keys are taken."""
+    """Send a permission request. Return the turn and the outcome's task once the card accepts keys."""
     await say(page, "Fix it")
     turn = await agent.next_turn()
     turn.start_call(status="pending")
@@ -35,7 +35,7 @@ async def ask(page, agent, *options, **call):
 
 
 @pytest.mark.parametrize("options", [(ALWAYS, NEVER, ALLOW, REJECT), (REJECT, ALLOW, ALWAYS)])
-async def test_enter_allows_once_wherever_that_option_stands(page, agent, options):
+async def test_enter_allows_once_at_any_position(page, agent, options):
     turn, asking = await ask(page, agent, *options)
     await expect(card(page).locator("[data-kind=allow_once]")).to_be_focused()
     await expect(card(page).locator(".button-primary")).to_have_attribute("data-kind", "allow_once")
@@ -45,7 +45,7 @@ async def test_enter_allows_once_wherever_that_option_stands(page, agent, option
     turn.end()
 
 
-async def test_enter_on_the_card_itself_allows_once_too(page, agent):
+async def test_enter_on_the_card_allows_once(page, agent):
     turn, asking = await ask(page, agent, ALWAYS, ALLOW, REJECT)
     await card(page).focus()
     await page.keyboard.press("Enter")
@@ -53,7 +53,7 @@ async def test_enter_on_the_card_itself_allows_once_too(page, agent):
     turn.end()
 
 
-async def test_without_an_option_that_allows_once_no_allowing_button_has_the_focus(page, agent):
+async def test_without_allow_once_no_allow_button_has_focus(page, agent):
     turn, asking = await ask(page, agent, ALWAYS, REJECT)
     await expect(card(page).locator("[data-kind=reject_once]")).to_be_focused()
     await expect(card(page).locator(".button-primary")).to_have_count(0)
@@ -62,7 +62,7 @@ async def test_without_an_option_that_allows_once_no_allowing_button_has_the_foc
     turn.end()
 
 
-async def test_where_every_option_binds_for_longer_enter_answers_nothing(page, agent):
+async def test_enter_never_selects_a_lasting_option(page, agent):
     turn, asking = await ask(page, agent, ALWAYS, NEVER)
     await expect(card(page)).to_be_focused()
     await page.keyboard.press("Enter")
@@ -74,7 +74,8 @@ async def test_where_every_option_binds_for_longer_enter_answers_nothing(page, a
 @pytest.mark.parametrize(
     ("name", "scope"), [("Allow in this session", "session"), ("Always allow in this project", "project")]
 )
-async def test_the_scopes_of_an_always_are_buttons_of_their_own(page, agent, name, scope):
+@pytest.mark.basic
+async def test_scopes_of_always_are_separate_buttons(page, agent, name, scope):
     turn, asking = await ask(page, agent, ALLOW, SCOPED, REJECT)
     await card(page).get_by_role("button", name=name).click()
     meta = {"dragoman/remember": scope}
@@ -82,7 +83,7 @@ async def test_the_scopes_of_an_always_are_buttons_of_their_own(page, agent, nam
     turn.end()
 
 
-async def test_another_window_is_told_which_scope_was_chosen(page, agent):
+async def test_chosen_scope_is_shown_in_other_windows(page, agent):
     turn, asking = await ask(page, agent, ALLOW, SCOPED, REJECT)
     other = await page.visitor.come(await session_path(page))
     await card(other).get_by_role("button", name="Always allow in this project").click()
@@ -99,16 +100,19 @@ ASK_HERE = """() => {
 }"""
 
 
-async def test_the_conversation_says_that_it_waits_as_soon_as_a_question_is_there(page, agent):
+async def test_conversation_shows_that_a_question_waits(page, agent):
     await say(page, "Fix it")
     turn = await agent.next_turn()
-    tail = page.locator(".tail")
+    tail, status = page.locator(".tail"), page.locator(".topbar-words")
     await expect(tail).to_have_text("Working…")
-    # The news about the session, which also have it drawn, come before the question or behind it.
+    await expect(status).to_have_text("Working")
+    # The session's status update, which also redraws it, may arrive before or after the question.
     await page.evaluate(ASK_HERE)
     await expect(tail).to_have_text("Waiting for your answer.")
+    await expect(status).to_have_text("Waiting for you")
     await card(page).get_by_role("button", name="Allow").click()
     await expect(tail).to_have_text("Working…")
+    await expect(status).to_have_text("Working")
     turn.end()
 
 
@@ -116,7 +120,8 @@ FIVE = (ALLOW, SCOPED, REJECT, NEVER)
 CHANGE = {"type": "diff", "path": "/work/notes.txt", "oldText": None, "newText": "buy milk"}
 
 
-async def test_on_a_phone_the_command_is_there_once_and_five_answers_leave_it_in_sight(visit, agent):
+@pytest.mark.basic
+async def test_command_stays_visible_on_a_phone_with_five_answers(visit, agent):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme="dark")
     command = "ls | head -3"
     turn, asking = await ask(page, agent, *FIVE, title=f"Run {command}", kind="execute", rawInput={"command": command})
@@ -129,6 +134,18 @@ async def test_on_a_phone_the_command_is_there_once_and_five_answers_leave_it_in
     await shoot(page, "permission_phone")
     await card(page).get_by_role("button", name="Allow", exact=True).click()
     assert (await asking)["optionId"] == "yes"
+    turn.end()
+
+
+async def test_answer_with_a_long_path_stays_visible_on_a_phone(visit, agent):
+    page = await visit(viewport=PHONE, has_touch=True)
+    name = f"Allow edits to {'/deep_directory' * 4}/file.txt in this session"
+    turn, asking = await ask(page, agent, ALLOW, {**ALWAYS, "name": name}, REJECT)
+    for button in await card(page).get_by_role("button").all():
+        box = await button.bounding_box()
+        assert box["x"] + box["width"] <= PHONE["width"]
+    await card(page).get_by_role("button", name=name).tap()
+    assert (await asking)["optionId"] == "always"
     turn.end()
 
 
@@ -146,7 +163,7 @@ async def test_on_a_phone_the_command_is_there_once_and_five_answers_leave_it_in
         ({"title": "Run the tests", "kind": "execute", "rawInput": {"command": "make test"}}, "Run the tests", 1),
     ],
 )
-async def test_the_title_does_not_repeat_what_stands_below_it(page, agent, call, heading, chips):
+async def test_card_title_does_not_repeat_its_content(page, agent, call, heading, chips):
     turn, asking = await ask(page, agent, ALLOW, REJECT, locations=[{"path": "/work/notes.txt"}], **call)
     await expect(card(page).get_by_role("heading")).to_have_text(heading)
     await expect(card(page).locator(".tool-places .chip")).to_have_count(chips)

@@ -1,4 +1,4 @@
-"""All files that a session changed, in one place, with their differences and the way back."""
+"""The review of all files that a session changed, with diffs and revert."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def diff(path, old, new):
 
 
 async def change_files(page, agent):
-    """Have the agent change a file twice, make one, and fail to change a third; return the first two."""
+    """Let the agent change a file twice, create one, and fail to change a third. Return the first two."""
     work = Path(await page.evaluate("dragoman.config.cwd"))
     reader, made = work / "reader.py", work / "made.py"
     reader.write_text("one\nfour\n")
@@ -40,7 +40,8 @@ async def revert(page, path, action="Revert"):
     await page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
 
 
-async def test_changed_files_are_shown_together_and_put_back_if_they_are_as_the_agent_left_them(page, agent):
+@pytest.mark.basic
+async def test_changed_files_are_reverted_if_unmodified_since(page, agent):
     reader, made = await change_files(page, agent)
     await expect(page.locator(".review-path")).to_have_text(["reader.py", "made.py"])
     await file(page, reader).locator("summary").click()
@@ -50,7 +51,9 @@ async def test_changed_files_are_shown_together_and_put_back_if_they_are_as_the_
     assert await barriers(page) == []
     reader.write_text("one\nmine\n")
     await revert(page, reader)
-    await expect(page.get_by_role("dialog")).to_contain_text("was changed after the agent; nothing was reverted")
+    await expect(page.get_by_role("dialog")).to_contain_text(
+        "changed after the agent edited it, so nothing was reverted"
+    )
     assert reader.read_text() == "one\nmine\n"
     await page.keyboard.press("Escape")
     reader.write_text("one\nfour\n")
@@ -67,7 +70,7 @@ async def test_changed_files_are_shown_together_and_put_back_if_they_are_as_the_
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_changed_files_fit_a_phone(visit, agent, scheme):
+async def test_changed_files_fit_a_phone(visit, agent, scheme):
     page = await visit(viewport=PHONE, has_touch=True, color_scheme=scheme)
     reader, made = await change_files(page, agent)
     await file(page, reader).locator("summary").click()

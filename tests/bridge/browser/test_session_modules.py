@@ -1,14 +1,14 @@
-"""What a session's updates and news add up to in the page."""
+"""The page's transcript of a session's updates and status."""
 
 
 def chunk(kind, text, message_id=None, **more):
-    """Make an update with a piece of text."""
+    """Return an update with a piece of text."""
     update = {"sessionUpdate": f"{kind}_chunk", "content": {"type": "text", "text": text}, **more}
     return update if message_id is None else {**update, "messageId": message_id}
 
 
 async def items_of(modules, *updates):
-    """Return what the transcript makes of updates, each with the time at which it came."""
+    """Return the transcript items of updates. An update may be paired with its time."""
     body = """
       const transcript = new m.Transcript();
       values[0].forEach(([update, time]) => transcript.apply(update, time));
@@ -29,20 +29,20 @@ async def test_another_message_id_begins_another_message(modules):
     assert [item["blocks"][0]["text"] for item in items] == ["one", "two"]
 
 
-async def test_a_thought_and_an_answer_are_two_messages_even_without_ids(modules):
+async def test_thought_and_answer_are_separate_without_ids(modules):
     items = await items_of(
         modules, chunk("agent_thought", "hm"), chunk("agent_message", "so"), chunk("agent_thought", "!")
     )
     assert [item["role"] for item in items] == ["thought", "agent", "thought"]
 
 
-async def test_text_after_a_tool_call_stands_after_it(modules):
+async def test_text_after_a_tool_call_follows_it(modules):
     call = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Look"}
     items = await items_of(modules, chunk("agent_message", "a", "m"), call, chunk("agent_message", "b", "m"))
     assert [item.get("title") or item["blocks"][0]["text"] for item in items] == ["a", "Look", "b"]
 
 
-async def test_the_blocks_of_one_prompt_are_one_message_and_the_next_prompt_is_another(modules):
+async def test_blocks_of_one_prompt_are_one_message(modules):
     link = {
         "sessionUpdate": "user_message_chunk",
         "content": {"type": "resource_link", "uri": "file:///a", "name": "a"},
@@ -63,12 +63,12 @@ async def test_an_update_of_a_tool_call_changes_only_what_it_names(modules):
     assert items == [wanted]
 
 
-async def test_an_update_of_an_unknown_tool_call_begins_one(modules):
+async def test_update_of_an_unknown_tool_call_creates_it(modules):
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "failed"}
     assert await items_of(modules, update) == [{"id": "x", "title": "", "kind": "other", "status": "failed"}]
 
 
-async def test_a_message_that_is_withdrawn_is_void_and_the_next_is_not(modules):
+async def test_withdrawn_message_is_removed_but_not_the_next(modules):
     void = chunk("agent_message", "", "a", _meta={"dragoman/void": True})
     body = """
       const transcript = new m.Transcript();
@@ -79,7 +79,7 @@ async def test_a_message_that_is_withdrawn_is_void_and_the_next_is_not(modules):
     assert await modules.run("session/transcript", body, updates) == [["Half", True], ["All", False]]
 
 
-async def test_a_notice_stands_between_the_messages_and_is_none(modules):
+async def test_notice_is_between_messages(modules):
     body = """
       const transcript = new m.Transcript();
       values[0].forEach((update) => transcript.apply(update));
@@ -96,7 +96,7 @@ async def test_an_unknown_update_changes_nothing(modules):
     assert await items_of(modules, {"sessionUpdate": "_somebody/else", "content": 1}) == []
 
 
-async def test_the_servers_and_the_title_come_from_the_session_info(modules):
+async def test_session_info_sets_servers_and_title(modules):
     body = """
       const transcript = new m.Transcript();
       const info = (fields) => transcript.apply({ sessionUpdate: "session_info_update", ...fields });
@@ -106,7 +106,7 @@ async def test_the_servers_and_the_title_come_from_the_session_info(modules):
     assert await modules.run("session/transcript", body) == [["title", "servers"], "T", [{"name": "files"}]]
 
 
-async def test_the_end_of_a_turn_stays_where_it_was(modules):
+async def test_turn_end_keeps_its_position(modules):
     body = """
       const transcript = new m.Transcript();
       const say = (text) => transcript.apply({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
@@ -121,7 +121,7 @@ async def test_the_end_of_a_turn_stays_where_it_was(modules):
     assert await modules.run("session/transcript", body) == ["one", "no", "two", "cancelled"]
 
 
-async def test_the_time_of_a_turn_ends_with_its_work_not_with_what_comes_later(modules):
+async def test_turn_time_ends_with_its_work(modules):
     body = """
       const transcript = new m.Transcript();
       for (const [update, time] of values[0]) transcript.apply(update, time);

@@ -1,4 +1,4 @@
-"""The sessions on the left: found, begun with tools, forked, shared and deleted."""
+"""The sidebar: sessions are searched, started with servers, forked, shared and deleted."""
 
 import asyncio
 import json
@@ -38,6 +38,7 @@ async def begin_another(page):
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.basic
 async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
     await talk(page, agent, "one", "Apples")
     await begin_another(page)
@@ -47,7 +48,7 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
     await page.get_by_role("searchbox", name="Search sessions").fill("app")
     await expect(titles).to_have_text(["Apples"])
     await page.get_by_role("searchbox", name="Search sessions").fill("kiwi")
-    await expect(page.get_by_text("No title fits the search.")).to_be_visible()
+    await expect(page.get_by_text("No title matches.")).to_be_visible()
     await page.get_by_role("searchbox", name="Search sessions").fill("")
     await page.get_by_role("combobox", name="Group sessions by").select_option("By project")
     await expect(page.get_by_role("heading", name="work", exact=True)).to_be_visible()
@@ -68,10 +69,10 @@ async def rename(page, title):
     return field
 
 
-async def test_a_session_is_renamed_in_the_list_and_for_everybody(page, agent):
+async def test_session_is_renamed_for_all_viewers(page, agent):
     await talk(page, agent, "one", "Apples")
     other = await page.visitor.come(await session_path(page))
-    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("button", name="More actions for Apples").click()
     await page.get_by_role("menuitem", name="Rename").click()
     field = await rename(page, "Pears")
     await shoot(page, "rename")
@@ -92,12 +93,12 @@ async def test_a_session_is_renamed_in_the_list_and_for_everybody(page, agent):
     await expect(page.get_by_role("heading", level=1)).to_have_text("Cherries")
 
 
-async def test_an_archived_session_is_in_a_folded_group_and_comes_back_with_the_next_message(page, agent):
+async def test_archived_session_returns_with_its_next_message(page, agent):
     await talk(page, agent, "one", "Apples")
     await begin_another(page)
     await talk(page, agent, "two", "Pears")
     titles = page.locator(".session-title")
-    await page.get_by_role("button", name="More for Pears").click()
+    await page.get_by_role("button", name="More actions for Pears").click()
     await page.get_by_role("menuitem", name="Archive").click()
     await expect(titles).to_have_text(["Apples"])
     await expect(page.get_by_text("This session is archived.")).to_be_visible()
@@ -122,15 +123,15 @@ async def test_an_archived_session_is_in_a_folded_group_and_comes_back_with_the_
     turn.end()
     await expect(titles).to_have_text(["Pears", "Apples"])
     await expect(page.get_by_text("This session is archived.")).to_have_count(0)
-    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("button", name="More actions for Apples").click()
     await page.get_by_role("menuitem", name="Archive").click()
     await fold.click()
-    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("button", name="More actions for Apples").click()
     await page.get_by_role("menuitem", name="Unarchive").click()
     await expect(fold).to_have_count(0)
 
 
-async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(page, agent):
+async def test_login_needed_for_a_session_is_quoted_once(page, agent):
     words = "Please run `auggie login` to sign in."
     agent.refusals["session/new"] = {"code": -32000, "message": f"Authentication required: {words}", "data": words}
     await page.get_by_role("button", name="New session", exact=True).click()
@@ -140,12 +141,12 @@ async def test_an_agent_that_begins_no_session_without_a_login_is_quoted_once(pa
     await dialog.get_by_role("button", name="Cancel").click()
 
 
-async def test_a_session_begins_with_the_servers_that_were_written_in(page, agent, tmp_path):
+async def test_session_starts_with_the_entered_servers(page, agent, tmp_path):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label("Directory").fill("not a whole path")
+    await dialog.get_by_label("Directory").fill("not an absolute path")
     await dialog.get_by_role("button", name="Start").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("must be a whole path")
+    await expect(dialog.get_by_role("alert")).to_contain_text("must be an absolute path")
     await dialog.get_by_label("Directory").fill(str(tmp_path))
     await dialog.get_by_role("button", name="Add a server").click()
     await dialog.get_by_label("Name", exact=True).fill("github")
@@ -167,14 +168,14 @@ async def test_a_session_begins_with_the_servers_that_were_written_in(page, agen
     await expect(composer(page)).to_be_focused()
 
 
-async def test_servers_are_pasted_as_editors_keep_them(page, agent):
+async def test_servers_can_be_pasted_in_editor_formats(page, agent):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Paste JSON").click()
-    await dialog.get_by_label("JSON of an editor's settings").fill("{")
+    await dialog.get_by_label("MCP servers as JSON").fill("{")
     await dialog.get_by_role("button", name="Add", exact=True).click()
-    await expect(dialog.get_by_text("This is not JSON")).to_be_visible()
-    await dialog.get_by_label("JSON of an editor's settings").fill(json.dumps(SERVERS))
+    await expect(dialog.get_by_text("This is not valid JSON")).to_be_visible()
+    await dialog.get_by_label("MCP servers as JSON").fill(json.dumps(SERVERS))
     await dialog.get_by_role("button", name="Add", exact=True).click()
     await expect(dialog.get_by_role("listitem")).to_have_count(2)
     await dialog.get_by_role("button", name="Start").click()
@@ -186,25 +187,25 @@ async def test_servers_are_pasted_as_editors_keep_them(page, agent):
     ]
 
 
-async def test_a_server_that_the_agent_cannot_reach_is_refused_in_words(page, agent):
+async def test_unreachable_server_is_refused_with_a_reason(page, agent):
     await page.get_by_role("button", name="New session", exact=True).click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Paste JSON").click()
     old = {"mcpServers": {"old": {"type": "sse", "url": "https://tools.example/sse"}}}
-    await dialog.get_by_label("JSON of an editor's settings").fill(json.dumps(old))
+    await dialog.get_by_label("MCP servers as JSON").fill(json.dumps(old))
     await dialog.get_by_role("button", name="Add", exact=True).click()
     await dialog.get_by_role("button", name="Start").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("does not take servers by SSE")
+    await expect(dialog.get_by_role("alert")).to_contain_text("does not support SSE servers")
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_a_session_is_forked_and_deleted_where_the_agent_can(agent, visit):
+async def test_session_is_forked_and_deleted_if_supported(agent, visit):
     agent.capabilities["sessionCapabilities"] = {"fork": {}, "delete": {}}
     page = await visit()
     await talk(page, agent, "one", "Apples")
-    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("button", name="More actions for Apples").click()
     await page.get_by_role("menuitem", name="Fork").click()
     await expect(page.locator(".session-item")).to_have_count(2)
     assert agent.params_of("session/fork")["sessionId"] == "session-1"
@@ -219,31 +220,32 @@ async def test_a_session_is_forked_and_deleted_where_the_agent_can(agent, visit)
     assert agent.params_of("session/delete") == {"sessionId": "session-1"}
 
 
-async def test_without_that_ability_nothing_is_offered(page, agent):
+async def test_unsupported_actions_are_not_offered(page, agent):
     await talk(page, agent, "one", "Apples")
-    await page.get_by_role("button", name="More for Apples").click()
-    await expect(page.get_by_role("menuitem")).to_have_text(["Rename", "Export…", "Share to read…", "Archive"])
+    await page.get_by_role("button", name="More actions for Apples").click()
+    await expect(page.get_by_role("menuitem")).to_have_text(["Rename", "Export…", "Read-only link…", "Archive"])
 
 
 async def make_share(page, title, what):
-    await page.get_by_role("button", name=f"More for {title}").click()
-    await page.get_by_role("menuitem", name="Share to read").click()
+    await page.get_by_role("button", name=f"More actions for {title}").click()
+    await page.get_by_role("menuitem", name="Read-only link").click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label("What").select_option(what)
-    await dialog.get_by_label("For").select_option("7 days")
+    await dialog.get_by_label("Access to").select_option(what)
+    await dialog.get_by_label("Valid for").select_option("7 days")
     return dialog
 
 
-async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdrawn(page, visit, agent, proxy):
+@pytest.mark.basic
+async def test_shared_link_allows_reading_until_revoked(page, visit, agent, proxy):
     await talk(page, agent, "one", "Apples")
     await begin_another(page)
     await talk(page, agent, "two", "Pears")
     dialog = await make_share(page, "Apples", "one")
     assert await barriers(page) == []
     await shoot(page, "share")
-    await dialog.get_by_role("button", name="Make a link").click()
-    link = await dialog.get_by_label("Link").input_value()
-    await expect(dialog).to_contain_text("This link works on this machine alone: the bridge listens at 127.0.0.1")
+    await dialog.get_by_role("button", name="Create a link").click()
+    link = await dialog.get_by_label("Link", exact=True).input_value()
+    await expect(dialog).to_contain_text("This link works only on this machine: the bridge listens on 127.0.0.1")
     assert await barriers(page) == []
     await shoot(page, "share-link")
     assert link.startswith(f"{proxy.origin}/login?code=")
@@ -252,7 +254,7 @@ async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdraw
     await expect(agent_messages(reader)).to_have_text("Answer to one")
     await expect(composer(reader)).to_be_disabled()
     await expect(reader.locator(".session-title")).to_have_text(["Apples"])
-    for name in ("New session", "Select sessions", "More for Apples"):
+    for name in ("New session", "Select sessions", "More actions for Apples"):
         await expect(reader.get_by_role("button", name=name, exact=True)).to_have_count(0)
     assert await barriers(reader) == []
     await shoot(reader, "reader")
@@ -263,14 +265,14 @@ async def test_a_shared_link_lets_somebody_read_one_session_until_it_is_withdraw
     dialog = await make_share(page, "Pears", "all")
     await expect(dialog.get_by_text("opened · until")).to_be_visible()
     await shoot(page, "shares")
-    await dialog.get_by_role("button", name="Withdraw Apples").click()
-    await expect(dialog.get_by_role("button", name="Withdraw Apples")).to_have_count(0)
+    await dialog.get_by_role("button", name="Revoke Apples").click()
+    await expect(dialog.get_by_role("button", name="Revoke Apples")).to_have_count(0)
     await page.keyboard.press("Escape")
-    await expect(reader.get_by_text("The bridge no longer knows this browser.")).to_be_visible()
+    await expect(reader.get_by_text("This browser is no longer signed in.")).to_be_visible()
     await expect(reader.get_by_text("Answer to one")).to_have_count(0)
 
 
-async def test_what_was_said_is_found_and_shown_where_it_was_said(page, agent):
+async def test_search_shows_the_matching_message(page, agent):
     await say(page, "one")
     turn = await agent.next_turn()
     turn.title("Apples")
@@ -284,7 +286,7 @@ async def test_what_was_said_is_found_and_shown_where_it_was_said(page, agent):
     await begin_another(page)
     await talk(page, agent, "two", "Pears")
     await page.get_by_role("searchbox", name="Search sessions").fill("NEEDLE")
-    hit = page.get_by_role("region", name="Said in sessions").get_by_role("button")
+    hit = page.get_by_role("region", name="In conversations").get_by_role("button")
     await expect(hit).to_have_text("ApplesAgent: The needle is here.")
     await expect(hit.locator("mark")).to_have_text("needle")
     assert await barriers(page) == []
@@ -294,11 +296,11 @@ async def test_what_was_said_is_found_and_shown_where_it_was_said(page, agent):
     await expect(agent_messages(page).first).to_be_in_viewport()
     await expect(page.get_by_text("The needle is here.").last).to_be_in_viewport()
     await page.get_by_role("searchbox", name="Search sessions").fill("session-1")
-    await expect(page.get_by_text("Nothing was said like this.")).to_be_visible()
+    await expect(page.get_by_text("No conversation contains this.")).to_be_visible()
 
 
 @pytest.mark.usefixtures("own_bridge")
-async def test_many_sessions_are_deleted_with_one_question(agent, visit):
+async def test_many_sessions_are_deleted_with_one_confirmation(agent, visit):
     agent.capabilities["sessionCapabilities"] = {"delete": {}}
     page = await visit()
     for number, title in enumerate(("Apples", "Pears", "Plums")):
@@ -325,9 +327,9 @@ async def test_many_sessions_are_deleted_with_one_question(agent, visit):
     assert deleted == ["session-1", "session-3"]
 
 
-async def test_a_session_is_saved_as_a_file_that_needs_nothing_else(page, agent, browser, tmp_path):
+async def test_session_is_saved_as_a_self_contained_file(page, agent, browser, tmp_path):
     await talk(page, agent, "one <script>alert(1)</script>", "Apples")
-    await page.get_by_role("button", name="More for Apples").click()
+    await page.get_by_role("button", name="More actions for Apples").click()
     await page.get_by_role("menuitem", name="Export").click()
     async with page.expect_download() as saved:
         await page.get_by_role("dialog").get_by_role("button", name="Export").click()
@@ -348,7 +350,7 @@ async def test_a_session_is_saved_as_a_file_that_needs_nothing_else(page, agent,
     await context.close()
 
 
-async def test_sessions_of_run_are_a_folded_group_of_their_own(page, agent, bridge):
+async def test_sessions_of_run_are_in_a_folded_group(page, agent, bridge):
     await talk(page, agent, "one", "Apples")
     command = [sys.executable, "-m", "dragoman", "run", "two", "--url", bridge.served.acp, "--cwd", "/"]
     environment = {**os.environ, "DRAGOMAN_TOKEN": bridge.served.token}
@@ -372,13 +374,13 @@ async def test_the_agent_can_be_changed_in_the_sidebar(browser, tmp_path):
     agents = {name: {"command": program, "args": rest} for name, (program, *rest) in commands.items()}
     file = tmp_path / "agents.json"
     file.write_text(json.dumps({"agents": agents}))
-    with serving(tmp_path / "home", "--cwd", str(tmp_path), "--agents", str(file), agent=()) as running:
+    with serving(tmp_path / "home", "--cwd", str(tmp_path), "--agents-file", str(file), agent=()) as running:
         context = await browser.new_context()
         page = await context.new_page()
         await page.goto(running.url)
         await say(page, "Who are you?")
         await expect(agent_messages(page)).to_have_text("I am one.")
-        await page.get_by_label("Agent whose sessions are shown").select_option("two")
+        await page.get_by_label("Agent filter").select_option("two")
         await say(page, "Who are you?")
         await expect(agent_messages(page)).to_have_text("I am two.")
         await context.close()

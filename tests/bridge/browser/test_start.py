@@ -1,4 +1,4 @@
-"""The first minute on the page, with our own agent: what it is, what to try, and how a model is connected."""
+"""The start page with our own agent: its introduction, example prompts and connecting a model."""
 
 import json
 import os
@@ -25,7 +25,8 @@ HIDDEN_OPTIONS = """() => {
 }"""
 WITHOUT_LIBRARIES = """(install) => {
     const { connection } = dragoman;
-    connection.request = async (method, params) => {
+    connection.request = (method, params) => (window.last = ask(method, params));
+    const ask = async (method, params) => {
         const told = await Object.getPrototypeOf(connection).request.call(connection, method, params);
         const missing = install && { problem: "it is missing", install };
         if (method === "_dragoman/models/offers") for (const each of told.providers) Object.assign(each, missing);
@@ -34,9 +35,21 @@ WITHOUT_LIBRARIES = """(install) => {
 }"""
 
 
+ANSWERED_LATE = """() => {
+    const { connection } = dragoman;
+    const ask = connection.request;
+    const held = new Promise((resolve) => { window.release = resolve; });
+    connection.request = async (method, params) => {
+        const told = await ask.call(connection, method, params);
+        await held;
+        return told;
+    };
+}"""
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def own(tmp_path, monkeypatch, no_keys):
-    """`dragoman serve` without options, in a small project, with one other agent on PATH."""
+    """`dragoman serve` without options in a small project, with one other agent on PATH."""
     work, programs = tmp_path / "work", tmp_path / "programs"
     programs.mkdir()
     (work / "src").mkdir(parents=True)
@@ -55,7 +68,7 @@ async def own(tmp_path, monkeypatch, no_keys):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def come(browser, own):
-    """`await come(**options of the browser context)`: a page that a link let in."""
+    """`await come(**options of the browser context)`: a page that logged in with a link."""
     visitors = []
 
     async def come(**options):
@@ -90,10 +103,11 @@ async def fill_server(dialog, server, *, key=KEY):
     await dialog.get_by_label("Key", exact=True).fill(key)
 
 
-async def test_the_empty_page_says_what_answers_and_a_prompt_to_try_works(come, own):
+@pytest.mark.basic
+async def test_empty_page_offers_a_working_prompt(come, own):
     page = await come()
-    await expect(page.get_by_role("heading", name="Talk with Dragoman")).to_be_visible()
-    await expect(page.locator(".start-model")).to_contain_text("guide answers. It is no language model")
+    await expect(page.get_by_role("heading", name="Start with Dragoman")).to_be_visible()
+    await expect(page.locator(".start-model")).to_contain_text("No language model is connected")
     await expect(prompts(page)).to_have_count(5)
     assert await barriers(page) == []
     await shoot(page, "start")
@@ -110,7 +124,7 @@ async def test_the_empty_page_says_what_answers_and_a_prompt_to_try_works(come, 
 
 
 @pytest.mark.parametrize(("name", "options"), [("phone", {"viewport": PHONE, "has_touch": True}), ("dark", {})])
-async def test_the_start_and_the_dialog_fit_a_phone_and_the_dark(come, name, options):
+async def test_start_page_and_dialog_fit_a_phone_and_dark_theme(come, name, options):
     page = await come(color_scheme="dark" if name == "dark" else "light", **options)
     await expect(prompts(page)).to_have_count(5)
     assert not await page.evaluate(TOO_WIDE)
@@ -131,30 +145,39 @@ async def test_the_start_and_the_dialog_fit_a_phone_and_the_dark(come, name, opt
     await shoot(page, f"options_{name}")
 
 
-async def test_a_library_that_is_missing_is_known_before_the_test_and_its_command_is_copied(come):
+async def test_missing_library_is_shown_with_its_install_command(come):
     page = await come(permissions=["clipboard-read", "clipboard-write"], color_scheme="dark")
     await page.evaluate(WITHOUT_LIBRARIES, "pip install openai")
     dialog = await open_dialog(page)
     for provider in ("Anthropic", "OpenAI-compatible server", "Ollama at another address"):
         await dialog.get_by_label("Provider").select_option(provider)
-        await expect(dialog.get_by_role("status")).to_contain_text("needs a library that is not installed yet")
-        await expect(dialog.get_by_role("status")).to_contain_text("Nothing has to be restarted")
+        await expect(dialog.get_by_role("status")).to_contain_text("needs a library that is not installed")
+        await expect(dialog.get_by_role("status")).to_contain_text("No restart is needed")
         await expect(dialog.get_by_role("button", name="Test and use")).to_be_disabled()
     await dialog.get_by_role("button", name="Copy the command").click()
     assert await page.evaluate("navigator.clipboard.readText()") == "pip install openai"
     assert await barriers(page) == []
     await shoot(page, "connect_install")
-    again = dialog.get_by_role("button", name="Look again")
+    await dialog.get_by_label("Model", exact=True).fill("my-model")
+    again = dialog.get_by_role("button", name="Check again")
+    button = await again.element_handle()
     await again.click()
-    await expect(again).to_be_focused()
+    await page.evaluate("() => last.then(() => new Promise((resolve) => setTimeout(resolve)))")
+    assert await button.evaluate("(button) => button.isConnected"), "a click on a button that is replaced is lost"
+    await page.evaluate(ANSWERED_LATE)
+    await again.click()
     await page.evaluate(WITHOUT_LIBRARIES, "")
     await again.click()
     await expect(dialog.get_by_role("button", name="Test and use")).to_be_enabled()
+    await page.evaluate("() => { release(); return new Promise((resolve) => setTimeout(resolve)); }")
+    await expect(dialog.get_by_role("button", name="Test and use")).to_be_enabled()
     await expect(dialog.get_by_label("Provider")).to_be_focused()
     await expect(dialog.get_by_label("Provider")).to_have_value("ollama")
+    await expect(dialog.get_by_label("Model", exact=True)).to_have_value("my-model")
 
 
-async def test_a_model_is_tested_kept_and_used_without_a_restart(come, own):
+@pytest.mark.basic
+async def test_connected_model_is_used_without_a_restart(come, own):
     async with loopback(Refusal(401, f"bad key {KEY}"), CHAT.reply(("text", "I am a **test**."))) as server:
         page = await come()
         await page.evaluate("() => dragoman.connection.request('_dragoman/inspect', {on: true})")
@@ -174,7 +197,7 @@ async def test_a_model_is_tested_kept_and_used_without_a_restart(come, own):
         await shoot(page, "connect_done")
         assert await barriers(page) == []
         await dialog.get_by_role("button", name="Done").click()
-        await expect(page.locator(".start-model")).to_contain_text("openai:gpt-test answers.")
+        await expect(page.locator(".start-model")).to_contain_text("The model is openai:gpt-test.")
         await prompts(page).first.click()
         await composer(page).press("Enter")
         await expect(agent_messages(page).last).to_have_text("I am a test.")
@@ -188,7 +211,7 @@ async def test_a_model_is_tested_kept_and_used_without_a_restart(come, own):
     assert KEY not in own.stderr
 
 
-async def test_what_is_here_is_offered_and_an_agent_takes_one_click(come, own):
+async def test_local_agents_are_offered_and_connect_by_one_click(come, own):
     page = await come()
     dialog = await open_dialog(page)
     offered = dialog.locator(".offer")
@@ -204,12 +227,12 @@ async def test_what_is_here_is_offered_and_an_agent_takes_one_click(come, own):
     assert json.loads((own.home / "preferences.json").read_text()) == {"agent": "opencode"}
 
 
-async def test_a_reader_can_connect_nothing(come, own):
+async def test_reader_cannot_connect_models(come, own):
     page = await come(role="reader")
-    await expect(page.get_by_role("heading", name="You are reading along")).to_be_visible()
+    await expect(page.get_by_role("heading", name="You have read-only access")).to_be_visible()
     await expect(page.get_by_role("button", name="Connect a model")).to_have_count(0)
     refused = await page.evaluate(
         """() => dragoman.connection.request("_dragoman/models/connect", {provider: "guide"})
             .then(() => "done", (error) => error.message)"""
     )
-    assert "this viewer may only read" in refused
+    assert "this viewer is read-only" in refused

@@ -1,12 +1,13 @@
-"""Markdown that is being written: no mark is ever seen as it was written, neither live nor after a reload."""
+"""Streaming Markdown never shows its marks, neither live nor after a reload."""
 
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from tests.bridge.browser.pages import agent_messages, say, session_path
 
-# Pieces of an answer that end inside of a mark, each with the last words that can be shown then.
+# Pieces of an answer that end inside a mark, each with the last words that can be shown then.
 PIECES = [
     ("**Fou", "Fou"),
     ("nd** it: `reader", "reader"),
@@ -22,7 +23,7 @@ PIECES = [
 ]
 WORDS = ["Found it: reader.py drops the last line, see the report.", "first step", "x = read(path)", "lines", "Done."]
 
-# Every state of the document in which something changed is looked at, also those between two frames.
+# Every changed state of the document is checked, including states between two frames.
 WATCH = """
 globalThis.seen = [];
 const visible = (block) => getComputedStyle(block).opacity !== "0";
@@ -36,7 +37,8 @@ new MutationObserver(look).observe(document, { subtree: true, childList: true, c
 """
 
 
-async def test_marks_are_not_seen_while_an_answer_is_written_nor_when_it_is_loaded(page, agent):
+@pytest.mark.basic
+async def test_markdown_marks_are_never_visible(page, agent):
     await say(page, "Why?")
     await page.evaluate(WATCH)
     turn = await agent.next_turn()
@@ -63,7 +65,7 @@ async def expect_all(page):
     await expect(agent_messages(page).locator("table td")).to_have_count(2)
 
 
-async def test_a_text_is_shown_as_it_was_written_if_the_bridge_cannot_render_it(page, agent):
+async def test_text_is_shown_raw_if_rendering_fails(page, agent):
     page.visitor.faults.allow("Failed to load resource")
     await page.route("**/render", lambda route: route.fulfill(status=500))
     await say(page, "Go")

@@ -1,4 +1,4 @@
-"""A viewer that comes to a session again, or to one that was made of another: it misses nothing."""
+"""A viewer that returns to a session, or opens a fork, misses nothing."""
 
 import asyncio
 import json
@@ -7,11 +7,11 @@ from tests.bridge.viewers import PATIENCE_S, GatedDisk, agent, events_of, join, 
 from tests.waiting import until
 
 
-def heard(viewer):
+def chunks_of(viewer):
     return [(update["sessionUpdate"], update["content"]["text"]) for update in viewer.updates()]
 
 
-async def test_a_viewer_that_loads_its_own_session_again_sees_what_it_said(tmp_path):
+async def test_second_load_by_a_viewer_shows_its_own_prompts(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -19,10 +19,10 @@ async def test_a_viewer_that_loads_its_own_session_again_sees_what_it_said(tmp_p
         one.forget()
         await one.load(session)
         said = steps_text({"say": "yes"})
-        assert heard(one) == [("user_message_chunk", said), ("agent_message_chunk", "yes")]
+        assert chunks_of(one) == [("user_message_chunk", said), ("agent_message_chunk", "yes")]
 
 
-async def test_a_viewer_that_resumes_where_it_is_misses_nothing(tmp_path):
+async def test_resume_at_the_current_position_misses_nothing(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
         session = await one.new()
@@ -32,7 +32,7 @@ async def test_a_viewer_that_resumes_where_it_is_misses_nothing(tmp_path):
         assert two.said() == [str(number) for number in range(50)]
 
 
-async def test_what_a_fork_says_at_once_reaches_whoever_asked_for_it(tmp_path):
+async def test_early_updates_of_a_fork_reach_its_viewer(tmp_path):
     async with serve(tmp_path, agent(early=True, late=True)) as served:
         one = await join(served)
         session = await one.new()
@@ -43,14 +43,32 @@ async def test_what_a_fork_says_at_once_reaches_whoever_asked_for_it(tmp_path):
         assert one.said(fork) == ["early", "late", "of the fork"]
 
 
-async def test_a_viewer_that_goes_back_while_history_is_being_read_misses_nothing(tmp_path):
+async def test_history_part_is_read_once(tmp_path):
+    disk = GatedDisk()
+    async with serve(tmp_path, disk=disk, tail_bytes=1_000) as served:
+        one, two = await join(served), await join(served, extensions=True)
+        session = await one.new()
+        await one.prompt(session, {"flood": 200})
+        disk.shut()
+        loading = asyncio.ensure_future(two.load(session))
+        await until(lambda: disk.waited == 1)
+        for _ in range(5):
+            await one.prompt(session)  # each prompt wakes the stream of the other viewer
+        waited = disk.waited
+        disk.open_gate()
+        await loading
+        await two.until(lambda _: len(two.said()) == 200)
+        assert waited == 1
+
+
+async def test_second_load_during_a_history_read_misses_nothing(tmp_path):
     disk = GatedDisk()
     async with serve(tmp_path, disk=disk, tail_bytes=1_000) as served:
         one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 200})
         two = await join(served)
-        middle = f"{served.registry.sessions[session].journal.epoch}.100"
+        middle = f"{served.sessions.by_id[session].history.epoch}.100"
         disk.shut()
         two.request("session/load", {"sessionId": session, "cwd": "/work", "_meta": {"dragoman": {"after": middle}}})
         taking = asyncio.ensure_future(two.more())
@@ -69,16 +87,16 @@ def line(number, method, params):
 
 
 async def begin_to_load(served):
-    """Have a session loaded over HTTP, and give the two streams."""
+    """Start to load a session over HTTP. Return the viewer, the wait for its answer, and the session's stream."""
     one = await join(served)
     session = await one.new()
     await one.prompt(session, {"say": "before"})
     viewer = served.open_viewer()
     await viewer.greet(line(0, "initialize", {"protocolVersion": 1}))
     answers, replay = viewer.connection_stream(None), viewer.session_stream(session, None)
-    waiting = asyncio.ensure_future(answers.take())
+    waiting = asyncio.ensure_future(answers.next_batch())
     viewer.receive(line(1, "session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []}))
-    return waiting, replay
+    return viewer, waiting, replay
 
 
 async def is_answered(waiting):
@@ -87,22 +105,39 @@ async def is_answered(waiting):
     return waiting.done()
 
 
-async def test_over_http_a_load_is_answered_once_its_replay_was_sent(tmp_path):
+async def test_http_load_is_answered_after_its_replay(tmp_path):
     async with serve(tmp_path) as served, asyncio.timeout(PATIENCE_S):
-        waiting, replay = await begin_to_load(served)
-        while b"before" not in events_of(await replay.take())[-1].data:
+        _, waiting, replay = await begin_to_load(served)
+        while b"before" not in events_of(await replay.next_batch())[-1].data:
             pass
         assert not await is_answered(waiting)
-        reading_on = asyncio.ensure_future(replay.take())
+        reading_on = asyncio.ensure_future(replay.next_batch())
         (answer,) = events_of(await waiting)
         assert json.loads(answer.data)["id"] == 1
         reading_on.cancel()
 
 
-async def test_over_http_a_load_is_answered_when_the_stream_of_its_replay_ends(tmp_path):
+async def test_http_load_is_answered_when_the_replay_stream_ends(tmp_path):
     async with serve(tmp_path) as served, asyncio.timeout(PATIENCE_S):
-        waiting, replay = await begin_to_load(served)
+        _, waiting, replay = await begin_to_load(served)
         assert not await is_answered(waiting)
         replay.end()
         (answer,) = events_of(await waiting)
         assert json.loads(answer.data)["id"] == 1
+
+
+async def test_stream_without_an_id_repeats_what_came_before_a_resume(tmp_path):
+    async with serve(tmp_path) as served, asyncio.timeout(PATIENCE_S):
+        viewer, waiting, replay = await begin_to_load(served)
+        while b"before" not in (event := events_of(await replay.next_batch())[-1].data):
+            pass
+        session = json.loads(event)["params"]["sessionId"]
+        reading_on = asyncio.ensure_future(replay.next_batch())
+        await waiting
+        answers = viewer.connection_stream(None)
+        viewer.receive(line(2, "session/resume", {"sessionId": session, "cwd": "/work", "mcpServers": []}))
+        while json.loads(events_of(await answers.next_batch())[-1].data)["id"] != 2:
+            pass
+        again = viewer.session_stream(session, None)
+        assert b"before" in b"".join(event.data for event in events_of(await again.next_batch()))
+        reading_on.cancel()

@@ -1,14 +1,12 @@
-"""Journals that were cut anywhere, or in which any bit was flipped: what is read was written, up to some line."""
+"""Journals that were cut anywhere, or in which any bit was flipped: only lines that were written are read."""
 
 import hashlib
 import random
 
 import pytest
 
-from dragoman.bridge.delivery.file_journal import FileJournal
-from dragoman.bridge.delivery.file_journal_store import FileJournalStore
-from dragoman.bridge.delivery.journal import make_header
-from dragoman.bridge.delivery.runs import TailBudget
+from dragoman.bridge.delivery.file_histories import FileHistoryStore
+from dragoman.store.runs import TailBudget
 from tests.store.making import QuickDisk
 
 SESSION = "a session"
@@ -26,54 +24,57 @@ def budget():
 
 @pytest.fixture
 def written(tmp_path):
-    """Write a journal of blocks with records in them, and give its bytes and its messages by number."""
-    journal = FileJournal.create(QuickDisk(), tmp_path / NAME, make_header(SESSION, "/work", []), budget())
+    """Write a journal of blocks with records, and return its bytes and its messages by number."""
+    store = FileHistoryStore(QuickDisk(), tmp_path, budget())
+    history = store.create(SESSION, "/work", [])
+    store.settle(history)
     messages, seq = {}, 0
     for block in range(4):
-        journal.note("turn", b'{"event":"start"}')
-        journal.add(line(b"%d first" % block) + line(b"%d second" % block))
-        journal.note("config", b'{"n":%d}' % block)
-        journal.add(line(b"%d third \xe2\x80\xa8" % block))
-        journal.flush()
+        history.record("turn", b'{"event":"start"}')
+        history.append(line(b"%d first" % block) + line(b"%d second" % block))
+        history.record("config", b'{"n":%d}' % block)
+        history.append(line(b"%d third \xe2\x80\xa8" % block))
+        history.flush()
         texts = {2: b"%d first" % block, 3: b"%d second" % block, 5: b"%d third \xe2\x80\xa8" % block}
         messages |= {seq + number: line(text)[:-1] for number, text in texts.items()}
         seq += 5
-    journal.close()
-    return journal.path.read_bytes(), messages
+    history.rest()
+    return history.path.read_bytes(), messages
 
 
 async def reopen(folder):
-    store = FileJournalStore(QuickDisk(), folder, budget())
+    store = FileHistoryStore(QuickDisk(), folder, budget())
     await store.scan()
-    return await store.reopen(SESSION)
+    reopened = await store.reopen(SESSION)
+    return None if reopened is None else reopened[0]
 
 
-async def read_all(journal):
-    part = await journal.read(0, journal.end, with_cursors=False)
-    assert part.reached == journal.end
+async def read_all(history):
+    part = await history.read(0, history.end)
+    assert part.reached == history.end
     return {seq: text for run in part.runs for seq, text in enumerate(run.messages(), run.first)}
 
 
 async def check(folder, data, messages):
-    """Reopen a journal of these bytes, twice, and see that it has a beginning of the messages and takes more."""
+    """Reopen a journal of these bytes twice, and check that it has the first messages and accepts more."""
     for each in folder.iterdir():
         each.unlink()
     (folder / NAME).write_bytes(data)
-    journal = await reopen(folder)
-    if journal is None:
-        return 0  # its header is damaged, so that nobody knows whose it is
-    read = await read_all(journal)
-    assert read == {seq: text for seq, text in messages.items() if seq <= journal.end}
-    journal.add(line(b"more"))
-    journal.flush()
-    journal.close()
+    history = await reopen(folder)
+    if history is None:
+        return 0  # without its header the journal belongs to no session
+    read = await read_all(history)
+    assert read == {seq: text for seq, text in messages.items() if seq <= history.end}
+    history.append(line(b"more"))
+    history.flush()
+    history.rest()
     again = await reopen(folder)
-    assert await read_all(again) == {**read, journal.end: line(b"more")[:-1]}
-    assert again.epoch == journal.epoch
+    assert await read_all(again) == {**read, history.end: line(b"more")[:-1]}
+    assert again.epoch == history.epoch
     return len(read)
 
 
-async def test_a_journal_that_was_cut_anywhere_has_all_lines_before_the_cut(tmp_path, written):
+async def test_truncated_journal_keeps_all_lines_before_the_cut(tmp_path, written):
     data, messages = written
     whole = await reopen(tmp_path)
     assert await read_all(whole) == messages
@@ -83,7 +84,7 @@ async def test_a_journal_that_was_cut_anywhere_has_all_lines_before_the_cut(tmp_
             assert found == sum(each.startswith(b'{"jsonrpc":') for each in data[:size].split(b"\n")[:-1])
 
 
-async def test_a_journal_with_a_flipped_bit_has_all_blocks_before_it_and_is_kept_aside(tmp_path, written):
+async def test_journal_with_a_flipped_bit_keeps_earlier_blocks_and_a_copy(tmp_path, written):
     data, messages = written
     for place in random.sample(range(len(data)), PLACES):
         flipped = bytearray(data)

@@ -1,4 +1,4 @@
-"""A bridge whose home is on a disk that is really full."""
+"""A bridge whose home is on a real full disk."""
 
 import os
 
@@ -17,7 +17,7 @@ def descriptors():
 
 
 @FULL
-async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_disk, tmp_path, files):
+async def test_updates_during_a_full_disk_are_written_later(tiny_disk, tmp_path, files):
     gate, store = tmp_path / "gate", tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store))
@@ -32,7 +32,7 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
         assert (await one.answer(turn))["result"]["stopReason"] == "end_turn"
         assert one.said(session)[-1] == "after"
         refused = (await one.prompt(session, {"say": "never"}))["error"]
-        assert "free some space on that disk, then send this again" in refused["data"]
+        assert "free some space on that disk and send this again" in refused["data"]
         fresh = await one.new()
         assert "free some space" in (await one.prompt(fresh, {"say": "never"}))["error"]["data"]
         tiny_disk.free()
@@ -48,19 +48,19 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(tiny_
 
 
 @FULL
-async def test_a_session_is_deleted_from_a_full_disk(tiny_disk, files):
+async def test_session_can_be_deleted_on_a_full_disk(tiny_disk, files):
     async with serve(tiny_disk.path) as served:
         one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "hi"})
-        path = served.registry.sessions[session].journal.path
+        path = served.sessions.by_id[session].history.path
         tiny_disk.fill(files=files)
         assert "result" in await one.ask("session/delete", {"sessionId": session})
         assert not path.exists()
 
 
 @FULL
-async def test_a_bridge_begins_and_reads_its_journals_on_a_full_disk(tiny_disk, files):
+async def test_bridge_starts_and_reads_journals_on_a_full_disk(tiny_disk, files):
     async with serve(tiny_disk.path) as served:
         one = await join(served)
         session = await one.new()
@@ -79,7 +79,7 @@ async def test_a_bridge_begins_and_reads_its_journals_on_a_full_disk(tiny_disk, 
 
 
 @FULL
-async def test_our_agent_and_the_bridge_in_one_home_go_on_once_there_is_room(tiny_disk, tmp_path, files):
+async def test_our_agent_and_bridge_continue_once_there_is_space(tiny_disk, tmp_path, files):
     spec = own_agent(tmp_path)
     spec = AgentSpec(spec.name, spec.command, env={"DRAGOMAN_HOME": str(tiny_disk.path)})
     async with serve(tiny_disk.path, spec) as served:

@@ -1,18 +1,16 @@
-"""Journals that are due go to the disk together, and none is forgotten."""
+"""Due journals are synced together, and none is forgotten."""
 
 import asyncio
 import os
 import threading
 
-from dragoman.bridge.delivery.delivery import JournalSync
-from dragoman.bridge.delivery.file_journal import FileJournal
-from dragoman.bridge.delivery.journal import make_header
-from dragoman.bridge.delivery.runs import TailBudget
+from dragoman.bridge.delivery import FileHistoryStore, TailBudget
+from dragoman.bridge.viewers.delivery import HistorySync
 from dragoman.store.disk import Disk
 
 
 class WatchedDisk(Disk):
-    """Notes how many bytes each synced file had, and where that was done."""
+    """Records the size of each synced file, and the thread of the sync."""
 
     def __init__(self):
         self.sizes = []
@@ -24,8 +22,8 @@ class WatchedDisk(Disk):
         self.threads.add(threading.get_ident())
 
 
-def make_journal(disk, path):
-    return FileJournal.create(disk, path, make_header(path.stem, "/", []), TailBudget(1 << 20, 1 << 20))
+def make_history(disk, path):
+    return FileHistoryStore(disk, path.parent, TailBudget(1 << 20, 1 << 20)).create(path.stem, "/", [])
 
 
 async def settle(tasks):
@@ -33,32 +31,32 @@ async def settle(tasks):
         await tasks.pop()
 
 
-async def test_all_journals_that_are_due_go_in_one_trip(tmp_path):
+async def test_due_journals_are_synced_in_one_batch(tmp_path):
     disk, tasks = WatchedDisk(), []
-    sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
-    journals = [make_journal(disk, tmp_path / f"{number}.jsonl") for number in range(50)]
-    for journal in journals:
-        journal.add(b'{"jsonrpc":"2.0"}\n')
-        sync.want(journal)
-        sync.want(journal)
+    sync = HistorySync(lambda work: tasks.append(asyncio.ensure_future(work)))
+    histories = [make_history(disk, tmp_path / f"{number}.jsonl") for number in range(50)]
+    for history in histories:
+        history.append(b'{"jsonrpc":"2.0"}\n')
+        sync.want(history)
+        sync.want(history)
     assert len(tasks) == 1
     await settle(tasks)
-    assert disk.sizes == [journal.file.size for journal in journals]
+    assert disk.sizes == [history.path.stat().st_size for history in histories]
     assert len(disk.threads) == 1
     assert threading.get_ident() not in disk.threads
 
 
-async def test_what_comes_later_goes_in_a_later_trip_and_what_is_synced_stays(tmp_path):
+async def test_later_writes_are_synced_in_a_later_batch(tmp_path):
     disk, tasks = WatchedDisk(), []
-    sync = JournalSync(lambda work: tasks.append(asyncio.ensure_future(work)))
-    journal = make_journal(disk, tmp_path / "one.jsonl")
+    sync = HistorySync(lambda work: tasks.append(asyncio.ensure_future(work)))
+    history = make_history(disk, tmp_path / "one.jsonl")
     for number in range(3):
-        journal.add(b'{"jsonrpc":"2.0"}\n')
-        sync.want(journal)
+        history.append(b'{"jsonrpc":"2.0"}\n')
+        sync.want(history)
         await settle(tasks)
         assert len(disk.sizes) == number + 1
-        assert disk.sizes[-1] == journal.file.size
-    sync.want(journal)
+        assert disk.sizes[-1] == history.path.stat().st_size
+    sync.want(history)
     await settle(tasks)
     assert len(disk.sizes) == 3
-    journal.close()
+    history.rest()

@@ -1,4 +1,4 @@
-"""Journals: what is in them, what survives, and what happens when they cannot be written."""
+"""Journals: their content, what survives, and failed writes."""
 
 import errno
 import json
@@ -6,16 +6,16 @@ import os
 
 import pytest
 
-from dragoman.bridge import Bridge, Settings
-from dragoman.bridge.delivery import file_journal
-from dragoman.bridge.problem import BridgeBusy
+from dragoman.bridge import Bridge, BridgeSettings
+from dragoman.bridge.delivery import file_histories
+from dragoman.bridge.problem import BridgeBusyError
 from dragoman.store.disk import Disk
 from tests.bridge.viewers import LOADING, OPTIONS, agent, bridge_of, go_on_elsewhere, join, serve
 from tests.waiting import until
 
 
 class FullDisk(Disk):
-    """A disk that takes nothing more once it is full."""
+    """A disk that rejects all writes once it is full."""
 
     full = False
 
@@ -26,7 +26,7 @@ class FullDisk(Disk):
 
 
 class CountingDisk(Disk):
-    """Counts what is asked of it."""
+    """Counts its operations."""
 
     def __init__(self):
         self.writes = self.syncs = 0
@@ -44,14 +44,14 @@ def records(path):
     return [json.loads(line) for line in lines if not line.startswith(b"\t")]
 
 
-async def test_a_journal_has_every_notification_as_it_came_and_the_turns_and_the_permissions(tmp_path):
+async def test_journal_has_original_notifications_turns_and_permissions(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new("/work/here")
         prompt = one.start_prompt(session, {"say": "x"}, {"ask": OPTIONS}, {"stop": "max_tokens"})
         one.choose(await one.asked())
         await one.answer(prompt)
-        path = served.registry.sessions[session].journal.path
+        path = served.sessions.by_id[session].history.path
         seen = [line for line in one.lines if b"session/update" in line]
     header = json.loads(path.read_bytes().splitlines()[0])
     assert header["session"]["id"] == session
@@ -69,7 +69,7 @@ async def test_a_journal_has_every_notification_as_it_came_and_the_turns_and_the
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_what_a_session_was_opened_with_is_in_no_file(tmp_path):
+async def test_setup_params_are_in_no_file(tmp_path):
     server = {"name": "m", "command": "x", "args": ["--key", "hunter2"], "env": [{"name": "K", "value": "hunter2"}]}
     async with serve(tmp_path) as served:
         one = await join(served)
@@ -79,7 +79,7 @@ async def test_what_a_session_was_opened_with_is_in_no_file(tmp_path):
             assert b"hunter2" not in path.read_bytes()
 
 
-async def test_a_flood_is_written_in_few_writes_and_synced_at_the_end_of_the_turn(tmp_path):
+async def test_many_updates_need_few_writes_and_one_sync_per_turn(tmp_path):
     disk = CountingDisk()
     async with serve(tmp_path, disk=disk) as served:
         one = await join(served)
@@ -92,7 +92,7 @@ async def test_a_flood_is_written_in_few_writes_and_synced_at_the_end_of_the_tur
         await until(lambda: disk.syncs == 1)
 
 
-async def test_a_full_disk_stops_no_turn_viewers_are_told_and_all_is_written_once_there_is_space(tmp_path):
+async def test_full_disk_warns_viewers_and_delays_writes_only(tmp_path):
     disk = FullDisk()
     async with serve(tmp_path, disk=disk, tail_bytes=100) as served:
         one, two = await join(served), await join(served, extensions=True)
@@ -107,7 +107,7 @@ async def test_a_full_disk_stops_no_turn_viewers_are_told_and_all_is_written_onc
         news = await two.announced(session, lambda news: "error" in news)
         assert "free some space" in news["error"]["data"]
         error = (await one.prompt(session, {"say": "never"}))["error"]
-        assert "cannot be written down" in error["data"]
+        assert "cannot be saved" in error["data"]
         assert "free some space" in error["data"]
         three = await join(served, extensions=True)
         await three.load(session, after=place_of(cursor))
@@ -123,17 +123,17 @@ async def test_a_full_disk_stops_no_turn_viewers_are_told_and_all_is_written_onc
         four = await join(served, extensions=True)
         await four.load(session, after=interim)
         assert four.said() == ["48", "49", "after"]
-        paths = [served.registry.sessions[name].journal.path for name in (session, other)]
+        paths = [served.sessions.by_id[name].history.path for name in (session, other)]
     async with serve(tmp_path) as served:
         back = await join(served, extensions=True)
         await back.load(session, after=place_of(cursor))
         assert back.said() == [*map(str, range(50)), "after"]
         await back.load(session, after=interim)
-        assert any(params.get("reset") for params in back.told("_dragoman/session"))
+        assert any(params.get("reset") for params in back.params_of("_dragoman/session"))
         assert all(b'"after"' in path.read_bytes() for path in paths)
 
 
-async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_only_once_it_is_there(tmp_path):
+async def test_new_journal_replaces_the_old_one_only_once_written(tmp_path):
     disk, store = FullDisk(), tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store))
@@ -141,7 +141,7 @@ async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_onl
         one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "kept"})
-        path = served.registry.sessions[session].journal.path
+        path = served.sessions.by_id[session].history.path
     before = path.read_bytes()
     go_on_elsewhere(store, session, turns=2)
     async with serve(tmp_path, spec, disk=disk) as served:
@@ -153,13 +153,13 @@ async def test_a_journal_that_finds_no_space_takes_the_place_of_an_older_one_onl
         disk.full = False
         await two.prompt(session, {"say": "new"})
         assert two.said() == ["kept", "answer 0", "answer 1", "new"]
-        assert served.registry.sessions[session].journal.path == path
+        assert served.sessions.by_id[session].history.path == path
     assert path.read_bytes().count(b'"new"') == 1
     assert path.read_bytes() != before
 
 
-async def test_a_disk_that_stays_full_loses_only_what_is_too_much_to_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_journal, "MAX_UNWRITTEN_BYTES", 10_000)
+async def test_full_disk_loses_only_updates_beyond_the_buffer(tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.store.history_file.MAX_UNWRITTEN_BYTES", 10_000)
     disk = FullDisk()
     async with serve(tmp_path, disk=disk) as served:
         one = await join(served)
@@ -167,7 +167,7 @@ async def test_a_disk_that_stays_full_loses_only_what_is_too_much_to_hold(tmp_pa
         disk.full = True
         await one.prompt(session, {"large": 20_000}, {"say": "on"})
         assert one.said()[1:] == ["on"]
-        assert served.registry.sessions[session].journal.is_lost
+        assert served.sessions.by_id[session].history.is_lost
 
 
 def place_of(message):
@@ -175,13 +175,13 @@ def place_of(message):
 
 
 @pytest.mark.parametrize("cut", [b"torn", b"damaged"])
-async def test_a_journal_of_which_something_was_lost_fits_no_cursor_from_before(tmp_path, cut):
+async def test_lost_records_invalidate_earlier_cursors(tmp_path, cut):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "kept"}, {"say": "lost"})
-        path = served.registry.sessions[session].journal.path
-        told = {
+        path = served.sessions.by_id[session].history.path
+        cursors = {
             message["params"]["update"]["content"]["text"]: place_of(message)
             for message in one.seen[-6:]
             if message.get("method") == "session/update"
@@ -192,32 +192,32 @@ async def test_a_journal_of_which_something_was_lost_fits_no_cursor_from_before(
     for _ in range(2):
         async with serve(tmp_path) as served:
             two = await join(served, extensions=True)
-            await two.load(session, after=told["kept"])
-            assert any(params.get("reset") for params in two.told("_dragoman/session"))
+            await two.load(session, after=cursors["kept"])
+            assert any(params.get("reset") for params in two.params_of("_dragoman/session"))
             assert "lost" not in two.said()
 
 
-async def test_a_journal_fits_no_cursor_from_before_the_machine_was_started_again(tmp_path, monkeypatch):
+async def test_machine_restart_invalidates_earlier_cursors(tmp_path, monkeypatch):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
         await one.prompt(session, {"say": "kept"})
         cursor = place_of([message for message in one.seen if message.get("method") == "session/update"][-1])
-    for boot, is_reset in ((file_journal.boot_id(), False), (b"another", True)):
-        monkeypatch.setattr(file_journal, "boot_id", lambda boot=boot: boot)
+    for boot, is_reset in ((file_histories.boot_id(), False), (b"another", True)):
+        monkeypatch.setattr(file_histories, "boot_id", lambda boot=boot: boot)
         async with serve(tmp_path) as served:
             two = await join(served, extensions=True)
             await two.load(session, after=cursor)
-            assert any(params.get("reset") for params in two.told("_dragoman/session")) == is_reset
+            assert any(params.get("reset") for params in two.params_of("_dragoman/session")) == is_reset
             assert two.said() == (["kept"] if is_reset else [])
 
 
-async def test_a_journal_that_a_crash_has_torn_is_mended_and_read(tmp_path):
+async def test_torn_journal_is_repaired_and_read(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
         await one.prompt(session, {"flood": 3})
-        path = served.registry.sessions[session].journal.path
+        path = served.sessions.by_id[session].history.path
     with path.open("ab") as file:
         file.write(b'{"jsonrpc":"2.0","method":"session/up')
     async with serve(tmp_path) as served:
@@ -226,7 +226,7 @@ async def test_a_journal_that_a_crash_has_torn_is_mended_and_read(tmp_path):
         assert two.said() == ["0", "1", "2"]
 
 
-async def test_files_that_are_no_journals_are_left_alone(tmp_path):
+async def test_foreign_files_are_left_unchanged(tmp_path):
     folder = tmp_path / "bridge" / "one"
     folder.mkdir(parents=True)
     (folder / "x.jsonl").write_bytes(b"no header\n")
@@ -237,7 +237,7 @@ async def test_files_that_are_no_journals_are_left_alone(tmp_path):
     assert (folder / "x.jsonl").exists()
 
 
-async def test_session_ids_may_be_anything(tmp_path):
+async def test_session_id_may_be_any_string(tmp_path):
     store = tmp_path / "store"
     (store / "a").mkdir(parents=True)
     (store / "a" / "b").touch()
@@ -245,22 +245,22 @@ async def test_session_ids_may_be_anything(tmp_path):
         one = await join(served)
         odd = "a/../a/b"
         assert "result" in await one.load(odd)
-        path = served.registry.sessions[odd].journal.path
+        path = served.sessions.by_id[odd].history.path
         assert path.parent == tmp_path / "home" / "bridge" / "one"
         assert path.exists()
 
 
-async def test_one_bridge_at_a_time_has_a_home(tmp_path):
+async def test_home_belongs_to_one_bridge_at_a_time(tmp_path):
     async with bridge_of(tmp_path):
-        settings = Settings(agents=(agent(),), home=tmp_path, cwd="/")
-        with pytest.raises(BridgeBusy, match=f"in use by the bridge of process {os.getpid()}"):
+        settings = BridgeSettings(agents=(agent(),), home=tmp_path, cwd="/")
+        with pytest.raises(BridgeBusyError, match=f"in use by the bridge of process {os.getpid()}"):
             async with Bridge(settings):
                 pass
     async with bridge_of(tmp_path):
         pass
 
 
-async def test_a_fork_begins_with_the_history_of_its_parent(tmp_path):
+async def test_fork_starts_with_the_history_of_its_parent(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -274,13 +274,13 @@ async def test_a_fork_begins_with_the_history_of_its_parent(tmp_path):
         assert two.said(session) == []
 
 
-async def test_all_tails_together_stay_in_bounds(tmp_path):
+async def test_all_tails_together_stay_within_the_limit(tmp_path):
     async with serve(tmp_path, all_tails_bytes=45_000, tail_bytes=30_000) as served:
         one = await join(served)
         sessions = [await one.new() for _ in range(4)]
         for session in sessions:
             await one.prompt(session, {"flood": 100})
-        kept = [served.registry.sessions[session].journal.tail.start == 0 for session in sessions]
+        kept = [served.sessions.by_id[session].history.tail.start == 0 for session in sessions]
         assert kept == [False, False, True, True]
         two = await join(served)
         for session in sessions:
@@ -288,7 +288,7 @@ async def test_all_tails_together_stay_in_bounds(tmp_path):
             assert two.said(session) == [str(number) for number in range(100)]
 
 
-async def test_sessions_that_are_not_at_work_hold_no_files_open(tmp_path):
+async def test_idle_sessions_have_no_open_files(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         await one.new()

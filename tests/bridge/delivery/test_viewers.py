@@ -1,4 +1,4 @@
-"""Viewers that do not read, too many of them, and those that come over HTTP."""
+"""Viewers that do not read, too many viewers, and viewers over HTTP."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dragoman.bridge.problem import TooManyViewers
+from dragoman.bridge.problem import TooManyViewersError
 from tests.bridge.viewers import (
     A_DAY_S,
     LOADING,
@@ -23,7 +23,7 @@ from tests.waiting import until
 
 
 class HttpViewer:
-    """A viewer over HTTP: streams of its own for the connection and for each session."""
+    """A viewer over HTTP, which has one stream for the connection and one per session."""
 
     def __init__(self, served):
         self.viewer = served.open_viewer()
@@ -54,7 +54,7 @@ async def read_until(stream, condition, max_bytes=65536):
     events = []
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            batch = events_of(await stream.take(max_bytes))
+            batch = events_of(await stream.next_batch(max_bytes))
             assert batch
             events += batch
             if any(condition(json.loads(event.data)) for event in batch):
@@ -70,7 +70,7 @@ def answers(request_id):
     return lambda message: message.get("id") == request_id and "method" not in message
 
 
-async def test_over_http_initialize_is_answered_at_once_and_names_the_connection(tmp_path):
+async def test_http_initialize_is_answered_at_once_with_a_connection_id(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         answer = await one.initialize()
@@ -83,7 +83,7 @@ async def test_over_http_initialize_is_answered_at_once_and_names_the_connection
         assert json.loads(await other.greet(b"{"))["error"]["code"] == -32700
 
 
-async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path):
+async def test_http_messages_are_on_the_right_streams(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -103,7 +103,7 @@ async def test_over_http_each_message_is_on_the_stream_where_it_belongs(tmp_path
         assert len(await read_until(connection, answers(echo))) == 1
 
 
-async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
+async def test_http_refusal_is_on_the_stream_of_its_session(tmp_path):
     async with serve(tmp_path, max_requests=1) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -117,7 +117,7 @@ async def test_over_http_a_refusal_is_on_the_stream_of_its_session(tmp_path):
         await read_until(stream, answers(first))
 
 
-async def test_a_stream_that_broke_goes_on_after_the_last_event_that_arrived(tmp_path):
+async def test_broken_stream_continues_after_the_last_received_event(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -143,19 +143,19 @@ async def test_answers_on_a_broken_connection_stream_are_sent_again(tmp_path):
         requests = [one.request("_echo", {"n": number}) for number in range(4)]
         events = await read_until(stream, answers(requests[-1]))
         again = one.viewer.connection_stream(events[1].id.decode())
-        assert await stream.take() == []
+        assert await stream.next_batch() == []
         seen = await read_until(again, answers(requests[-1]))
         assert [event.data for event in seen] == [event.data for event in events[2:]]
 
 
-async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though_no_id_is_named(tmp_path):
+async def test_stream_broken_before_its_first_event_loses_no_answer(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
         lost = one.viewer.connection_stream(None)
         created = one.request("session/new", {"cwd": "/work", "mcpServers": []})
         await read_until(lost, answers(created))
-        reading_on = asyncio.create_task(lost.take())  # all was sent, into a network that was gone
+        reading_on = asyncio.create_task(lost.next_batch())  # everything was sent into a broken network
         await until(lambda: lost.is_hungry)
         connection = one.viewer.connection_stream(None)
         assert await reading_on == []
@@ -170,31 +170,25 @@ async def test_a_stream_that_broke_before_its_first_event_loses_no_answer_though
         await read_until(one.viewer.session_stream(session, None), answers(prompt))
 
 
-async def test_a_client_that_never_names_an_event_is_not_told_again_what_it_has_shown_to_have(tmp_path):
+async def test_stream_reopened_without_an_id_starts_after_the_last_named_event(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
         session = await one.open_session(one.viewer.connection_stream(None))
         stream = one.viewer.session_stream(session, None)
-        await read_until(stream, answers(one.prompt(session, {"say": "first"})))
-        second = one.prompt(session, {"say": "second"}, {"ask": OPTIONS})
-        events = await read_until(stream, lambda message: message.get("method") == "session/request_permission")
-        asked = json.loads(events[-1].data)
-        one.viewer.receive(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {}}}).encode())
+        first = one.prompt(session, {"say": "first"})
+        events = await read_until(stream, answers(first))
+        stream = one.viewer.session_stream(session, events[-1].id.decode())
+        second = one.prompt(session, {"say": "second"})
         await read_until(stream, answers(second))
-        reading_on = asyncio.create_task(stream.take())
-        await until(lambda: stream.is_hungry)
         stream = one.viewer.session_stream(session, None)
-        assert await reading_on == []
         third = one.prompt(session, {"say": "third"})
         events = await read_until(stream, answers(third))
-        assert texts(events) == ["third"]
-        assert len(events) == 2
-        echo = one.request("_echo", {})
-        assert len(await read_until(one.viewer.connection_stream(None), answers(echo))) == 1
+        assert texts(events) == ["second", "third"]
+        assert [json.loads(event.data).get("id") for event in events] == [None, second, None, third]
 
 
-async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of_the_stream(tmp_path):
+async def test_omitted_event_id_replays_the_whole_stream(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -205,14 +199,14 @@ async def test_a_client_that_names_events_and_now_names_none_has_seen_nothing_of
         lost = one.viewer.session_stream(session, None)
         prompt = one.prompt(session, {"flood": 3})
         everything = await read_until(lost, answers(prompt))
-        reading_on = asyncio.create_task(lost.take())
+        reading_on = asyncio.create_task(lost.next_batch())
         await until(lambda: lost.is_hungry)
         again = await read_until(one.viewer.session_stream(session, None), answers(prompt))
         assert await reading_on == []
         assert again == everything
 
 
-async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
+async def test_prompt_without_a_stream_loses_no_earlier_answer(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -220,7 +214,7 @@ async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
         broken = one.viewer.session_stream(session, None)
         last = broken.event_id().decode()
         first = one.prompt(session, {"say": "first"})
-        await read_until(broken, answers(first))  # taken, and read by nobody
+        await read_until(broken, answers(first))  # sent, but never received
         broken.end()
         second = one.prompt(session, {"say": "second"})
         events = await read_until(one.viewer.session_stream(session, last), answers(second))
@@ -228,21 +222,21 @@ async def test_a_prompt_into_the_dark_loses_no_answer_of_before(tmp_path):
         assert [json.loads(event.data).get("id") for event in events] == [None, first, None, second]
 
 
-async def test_asking_for_a_stream_again_ends_the_older_one(tmp_path):
+async def test_opening_a_stream_again_ends_the_older_one(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
         first = one.viewer.connection_stream(None)
-        waiting = asyncio.create_task(first.take())
+        waiting = asyncio.create_task(first.next_batch())
         await until(lambda: first.is_hungry)
         session = await one.open_session(one.viewer.connection_stream(None))
         assert await waiting == []
         older = one.viewer.session_stream(session, None)
         one.viewer.session_stream(session, None)
-        assert await older.take() == []
+        assert await older.next_batch() == []
 
 
-async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
+async def test_stream_can_be_opened_before_its_session_is_loaded(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     async with serve(tmp_path / "home", agent(capabilities=LOADING, store=str(store))) as served:
@@ -257,7 +251,7 @@ async def test_a_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
         answer = asyncio.create_task(read_until(connection, answers(load)))
         events = await read_until(stream, lambda message: "2" in texts([_as_event(message)]))
         assert texts(events)[1:] == ["0", "1", "2"]
-        reading_on = asyncio.create_task(stream.take())
+        reading_on = asyncio.create_task(stream.next_batch())
         await answer
         reading_on.cancel()
 
@@ -266,7 +260,7 @@ def _as_event(message):
     return SeenEvent(json.dumps(message).encode(), None)
 
 
-async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opened(tmp_path):
+async def test_load_is_answered_although_its_stream_was_never_opened(tmp_path):
     async with serve(tmp_path) as served:
         owner = await join(served)
         session = await owner.new()
@@ -281,7 +275,7 @@ async def test_the_answer_to_a_load_does_not_wait_for_a_stream_that_nobody_opene
         assert texts(events)[1:] == ["0", "1", "2"]
 
 
-async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_path):
+async def test_new_connection_continues_by_event_id(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -295,12 +289,12 @@ async def test_a_new_connection_goes_on_where_the_last_one_was_by_event_id(tmp_p
         load = two.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
         seen = await read_until(stream, lambda message: "4" in texts([_as_event(message)]))
         assert texts(seen) == texts(events[3:])
-        reading_on = asyncio.create_task(stream.take())
+        reading_on = asyncio.create_task(stream.next_batch())
         await read_until(two.viewer.connection_stream(None), answers(load))
         reading_on.cancel()
 
 
-async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):
+async def test_stream_of_an_unknown_session_is_refused(tmp_path):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -309,7 +303,7 @@ async def test_a_stream_of_a_session_that_cannot_be_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("event_id", ["", "x", "a.b.c", "1.2", "x.-1.0", "x.1.1e3", "…"])
-async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
+async def test_foreign_event_id_is_harmless(tmp_path, event_id):
     async with serve(tmp_path) as served:
         one = HttpViewer(served)
         await one.initialize()
@@ -319,31 +313,31 @@ async def test_an_event_id_that_is_none_of_ours_is_no_harm(tmp_path, event_id):
         assert texts(events) == ["x"]
 
 
-async def test_a_viewer_that_takes_nothing_is_dropped_and_can_come_back(tmp_path):
+async def test_stalled_viewer_is_dropped_and_can_reconnect(tmp_path):
     async with serve(tmp_path, stall_s=0.3) as served:
         owner = await join(served)
         session = await owner.new()
         stuck = await join(served, extensions=True)
         await stuck.load(session)
         prompt = owner.start_prompt(session, {"flood": 20_000})
-        (first, *_) = events_of(await stuck.stream.take(1))
+        (first, *_) = events_of(await stuck.stream.next_batch(1))
         await owner.answer(prompt)
         async with asyncio.timeout(PATIENCE_S):
             await stuck.viewer.closed.wait()
-        assert "took nothing for 0.3 s" in stuck.viewer.close_reason
+        assert "read nothing for 0.3 s" in stuck.viewer.close_reason
         assert served.delivery.viewers.get(stuck.viewer.id) is None
-        assert await stuck.stream.take() == []
-        assert len(served.registry.sessions[session].subscriptions) == 1
+        assert await stuck.stream.next_batch() == []
+        assert len(served.sessions.by_id[session].subscriptions) == 1
         back = await join(served, extensions=True)
         await back.load(session)
         assert len(back.said()) == 20_000
         assert first.data
 
 
-async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp_path):
+async def test_waiting_viewer_is_not_dropped_during_long_silence(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
-        waiting = asyncio.create_task(one.stream.take())
+        waiting = asyncio.create_task(one.stream.next_batch())
         await until(lambda: one.stream.is_hungry)
         await served.sweep(time.monotonic() + A_DAY_S)
         assert not one.viewer.closed.is_set()
@@ -351,7 +345,7 @@ async def test_a_viewer_that_waits_is_not_dropped_however_long_nothing_comes(tmp
         assert await waiting
 
 
-async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
+async def test_viewer_with_too_many_unread_answers_is_dropped(tmp_path):
     async with serve(tmp_path, window_bytes=10_000) as served:
         one = await join(served)
         for number in range(40):
@@ -362,56 +356,56 @@ async def test_a_viewer_that_lets_answers_pile_up_is_dropped(tmp_path):
         assert "result" in await (await join(served)).ask("_echo")
 
 
-async def test_one_answer_that_is_larger_than_the_window_passes(tmp_path):
+async def test_answer_larger_than_the_window_is_delivered(tmp_path):
     async with serve(tmp_path, window_bytes=1_000) as served:
         one = await join(served)
         assert len((await one.ask("_echo", {"x": "y" * 100_000}))["result"]["x"]) == 100_000
 
 
-async def test_too_many_viewers_are_refused_in_words(tmp_path):
+async def test_too_many_viewers_are_refused(tmp_path):
     async with serve(tmp_path, max_viewers=2) as served:
         one = served.open_viewer()
         served.open_viewer()
-        with pytest.raises(TooManyViewers, match="2 viewers are connected to one, which is the limit") as refused:
+        with pytest.raises(TooManyViewersError, match="2 viewers are connected to one, the limit") as refused:
             served.open_viewer()
         assert refused.value.limit == 2
         await one.close()
         served.open_viewer()
 
 
-async def test_too_many_sessions_are_refused_in_words(tmp_path):
+async def test_too_many_sessions_are_refused(tmp_path):
     async with serve(tmp_path, max_sessions=1) as served:
         one = await join(served)
         await one.new()
         assert "1 sessions are open" in (await one.ask("session/new", {"cwd": "/work"}))["error"]["data"]
 
 
-async def test_whoever_is_cancelled_while_taking_has_left(tmp_path):
+async def test_cancelled_read_closes_the_stream(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
-        taking = asyncio.create_task(one.stream.take())
+        taking = asyncio.create_task(one.stream.next_batch())
         await until(lambda: one.stream.is_hungry)
         taking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await taking
-        assert await one.stream.take() == []
+        assert await one.stream.next_batch() == []
 
 
-async def test_news_of_a_session_does_not_pile_up(tmp_path):
+async def test_session_announcements_do_not_pile_up(tmp_path):
     async with serve(tmp_path, window_bytes=2_000) as served:
         one = await join(served)
         idle = await join(served, extensions=True)
         session = await one.new()
         for _ in range(30):
             await one.prompt(session, {"say": "x"})
-        await one.ask("_echo")  # the answer of a turn goes out ahead of the news of its end
+        await one.ask("_echo")  # the answer to a prompt is sent before the announcement of its end
         assert not idle.viewer.closed.is_set()
         news = await idle.announced(session, lambda news: news["state"] == "idle")
         assert news["stopReason"] == "end_turn"
-        assert len(idle.told("_dragoman/session")) == 1
+        assert len(idle.params_of("_dragoman/session")) == 1
 
 
-async def test_what_a_viewer_said_passes_in_its_order(tmp_path):
+async def test_requests_of_a_viewer_keep_their_order(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         requests = [one.request("_echo", {"n": number}) for number in range(50)]

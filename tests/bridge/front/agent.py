@@ -1,9 +1,9 @@
-"""A stdio agent for these tests: it does what the prompt's JSON says, and nothing by itself.
+"""A stdio agent for these tests, which follows the JSON in the prompt.
 
 {"chunks": 3, "bytes": 10}   three updates of ten letters each, numbered
-{"ask": true}                a permission request; the answer comes back as an update
+{"ask": true}                a permission request, whose answer is returned as an update
 
-With `--load` it says that it can load sessions, though it knows none.
+With `--load` it advertises `session/load`, although it has no sessions.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A viewer over HTTP, written out plainly: one request after the other, and event streams beside them."""
+"""A simple viewer over HTTP: sequential requests and concurrent event streams."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ class HttpViewer:
             yield read_events(response)
 
     async def open_session(self, events: AsyncIterator[Event]) -> str:
-        """Make a session; these are the events of the connection."""
+        """Create a session from the events of the connection."""
         number = await self.call("session/new", {"cwd": "/", "mcpServers": []})
         return (await answer_to(number, events))["result"]["sessionId"]
 
@@ -90,7 +90,7 @@ async def answer_to(number: int, events: AsyncIterator[Event]) -> dict[str, Any]
 
 
 async def until_answer(number: int, events: AsyncIterator[Event]) -> list[Event]:
-    """Take events up to the answer to this request."""
+    """Return the events up to the answer to this request."""
     taken = []
     async with asyncio.timeout(PATIENCE_S):
         async for event in events:
@@ -101,7 +101,7 @@ async def until_answer(number: int, events: AsyncIterator[Event]) -> list[Event]
 
 
 def texts(events: list[Event]) -> list[str]:
-    """Return what the agent said in these events."""
+    """Return the agent's texts in these events."""
     said = [event.message["params"]["update"] for event in events if event.message.get("method") == "session/update"]
     return [update["content"]["text"] for update in said if update["sessionUpdate"] == "agent_message_chunk"]
 

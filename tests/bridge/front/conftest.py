@@ -1,4 +1,4 @@
-"""What the tests of the front share."""
+"""Shared fixtures for the tests of the front."""
 
 import subprocess
 

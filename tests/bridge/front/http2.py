@@ -1,4 +1,4 @@
-"""An HTTP/2 client that reads only when it is told to, by prior knowledge or by TLS."""
+"""An HTTP/2 client with explicit control over reading, by prior knowledge or over TLS."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from tests.bridge.front.serving import Serving
 
 
 class Http2Client:
-    """One connection; `run` reads it, and `take` gives back what the server may send."""
+    """One connection, with control over what is read and acknowledged."""
 
     def __init__(self, served: Serving, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.core = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
@@ -46,7 +46,7 @@ class Http2Client:
         await asyncio.gather(self._runner, return_exceptions=True)
 
     def pause(self) -> None:
-        """Stop reading from the network altogether."""
+        """Stop reading from the network."""
         self._runner.cancel()
 
     async def flush(self) -> None:
@@ -56,7 +56,7 @@ class Http2Client:
     async def ask(
         self, method: str, path: str, *, end: bool = True, frozen: bool = False, eager: bool = False, **headers: str
     ) -> int:
-        """Send the head of a request; a frozen one's answer is never acknowledged, an eager one's at every frame."""
+        """Send the head of a request. Acknowledge every frame of an eager answer, and none of a frozen one."""
         stream = self.core.get_next_available_stream_id()
         names = [(name.replace("_", "-"), value) for name, value in {**self._served.headers, **headers}.items()]
         if frozen:
@@ -134,7 +134,7 @@ async def connect_http2(served: Serving, tls: ssl.SSLContext | None = None) -> H
 
 
 async def open_viewer(client: Http2Client) -> str:
-    """Begin a connection, and return its id."""
+    """Open a connection and return its id."""
     params = {"protocolVersion": 1, "clientCapabilities": {}}
     stream = await client.post({"id": 0, "method": "initialize", "params": params})
     status, _ = await client.answered(stream)
@@ -143,7 +143,7 @@ async def open_viewer(client: Http2Client) -> str:
 
 
 async def open_session(client: Http2Client, viewer: str) -> str:
-    """Make a session, over a connection stream that is closed again."""
+    """Create a session, with a temporary connection stream."""
     events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer)
     params = {"cwd": "/", "mcpServers": []}
     await client.post({"id": 1, "method": "session/new", "params": params}, acp_connection_id=viewer)

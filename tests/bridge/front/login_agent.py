@@ -1,4 +1,4 @@
-"""A stdio agent that asks for a login with the state that a prompt names, and says what it is told."""
+"""A stdio agent that requests a login with the state in the prompt, and reports the result."""
 
 import json
 import sys

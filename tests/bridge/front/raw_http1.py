@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes, for requests that no client would send."""
+"""Raw HTTP/1.1, for requests that no client library sends."""
 
 import asyncio
 import json

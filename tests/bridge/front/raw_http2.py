@@ -1,4 +1,4 @@
-"""HTTP/2 as bytes: frames that no library would send, and what comes back."""
+"""Raw HTTP/2, for frames that no library sends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -
 def request(
     served: Serving, stream: int, path="/config.json", *, flags=END_HEADERS | END_STREAM, method="GET", **headers
 ):
-    """Return the frames of a request, whose fields are written out in full."""
+    """Return the frames of a request with uncompressed fields."""
     fields = [(":method", method), (":path", path), (":scheme", "http"), (":authority", f"127.0.0.1:{served.port}")]
     block = hpack.Encoder().encode([*fields, *headers.items()], huffman=False)
     first, *rest = [block[at : at + MAX_FRAME_BYTES] for at in range(0, len(block), MAX_FRAME_BYTES)]
@@ -47,7 +47,7 @@ def request(
 
 
 class RawHttp2:
-    """A connection that sends what it is told to, answers pings, and keeps what comes."""
+    """A connection that sends raw bytes, answers pings and stores received frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -59,7 +59,7 @@ class RawHttp2:
         self.writer.write(b"".join(frames))
 
     async def next(self) -> RawFrame | None:
-        """Read a frame; None at the end of the connection."""
+        """Return the next frame, or None at the end of the connection."""
         try:
             head = await asyncio.wait_for(self.reader.readexactly(_HEAD.size), PATIENCE_S)
             high, low, kind, flags, stream = _HEAD.unpack(head)
@@ -72,14 +72,14 @@ class RawHttp2:
         return self.frames[-1]
 
     async def until(self, kind: int, *, flags: int = 0) -> RawFrame:
-        """Read up to a frame of this kind."""
+        """Read frames until one of this kind, and return it."""
         while (one := await self.next()) is not None:
             if one.kind == kind and one.flags & flags == flags:
                 return one
         raise AssertionError(f"the connection ended without a frame of kind {kind}: {self.count()}")
 
     async def answer(self) -> tuple[int, bytes]:
-        """Read the next answer, to its end."""
+        """Read the next complete answer."""
         head = await self.until(HEADERS)
         body = b""
         last = head
@@ -89,26 +89,26 @@ class RawHttp2:
         return int(dict(self._decoder.decode(head.payload))[":status"]), body
 
     async def to_end(self) -> None:
-        """Read until the connection ends."""
+        """Read to the end of the connection."""
         while await self.next() is not None:
             pass
 
     def count(self) -> dict[tuple[int, int], int]:
-        """Say how many frames of each kind came, by kind and flags."""
+        """Return the number of received frames by kind and flags."""
         counted: dict[tuple[int, int], int] = {}
         for one in self.frames:
             counted[one.kind, one.flags] = counted.get((one.kind, one.flags), 0) + 1
         return counted
 
     def goaway(self) -> tuple[int, bytes] | None:
-        """Return the code and the words with which the server ended the connection."""
+        """Return the code and the reason of the server's GOAWAY."""
         last = next((one for one in self.frames if one.kind == GOAWAY), None)
         return None if last is None else (int.from_bytes(last.payload[4:8], "big"), last.payload[8:])
 
 
 @asynccontextmanager
 async def open_raw(served: Serving) -> AsyncIterator[RawHttp2]:
-    """Connect, and exchange settings."""
+    """Connect and exchange settings."""
     async with open_stream(served) as (reader, writer):
         raw = RawHttp2(reader, writer)
         raw.send(PREFACE, frame(SETTINGS))

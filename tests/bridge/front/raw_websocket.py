@@ -1,4 +1,4 @@
-"""A WebSocket as bytes: frames that no library would send, and what comes back."""
+"""A raw WebSocket, for frames that no library sends."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ class RawMessage(NamedTuple):
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, reserved: int = 0, masked: bool = True) -> bytes:
-    """Return a frame of a client, masked with zeros; the last three arguments are for those that break the rules."""
+    """Return a client frame, masked with zeros. The last three arguments make it invalid."""
     first = opcode | reserved | (FIN if fin else 0)
     mask = MASKED if masked else 0
     if len(payload) < 126:
@@ -34,7 +34,7 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, reserved: int 
 
 
 class RawWebSocket:
-    """A connection that sends what it is told to, and keeps what comes."""
+    """A connection that sends raw bytes and stores received frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
         self.head = head
@@ -49,7 +49,7 @@ class RawWebSocket:
         self.writer.write(b"".join(frames))
 
     async def next(self) -> RawMessage | None:
-        """Read a frame; None at the end of the connection."""
+        """Return the next frame, or None at the end of the connection."""
         try:
             first, size = await asyncio.wait_for(self.reader.readexactly(2), PATIENCE_S)
             if size >= 126:
@@ -64,7 +64,7 @@ class RawWebSocket:
         return one
 
     async def to_end(self) -> None:
-        """Read until the connection ends."""
+        """Read to the end of the connection."""
         while await self.next() is not None:
             pass
 
@@ -73,7 +73,7 @@ class RawWebSocket:
 async def open_raw(
     served: Serving, *headers: str, key: str | None = None, early: bytes = b""
 ) -> AsyncIterator[RawWebSocket]:
-    """Ask for a WebSocket; what is early goes out in the same write."""
+    """Request a WebSocket. `early` is sent in the same write."""
     async with open_stream(served) as (reader, writer):
         lines = [
             "GET /acp HTTP/1.1",

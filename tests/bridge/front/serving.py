@@ -1,4 +1,4 @@
-"""A bridge with its front, on a real socket, as these tests use it."""
+"""A bridge with its front on a real socket."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge import AgentSpec, Bridge, Settings
+from dragoman.bridge import AgentSpec, Bridge, BridgeSettings
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.limits import RequestLimits, ServerLimits
 from dragoman.bridge.front.server import Server, Tls
@@ -21,7 +21,7 @@ TOKEN = "t" * 43
 
 
 class Serving(msgspec.Struct):
-    """Where it is, and how to get in."""
+    """The address of the bridge and the credentials for it."""
 
     port: int
     bridge: Bridge
@@ -39,7 +39,7 @@ class Serving(msgspec.Struct):
         return {"authorization": f"Bearer {TOKEN}"}
 
 
-def make_settings(home: Path, **changes) -> Settings:
+def make_settings(home: Path, **changes) -> BridgeSettings:
     one = AgentSpec(name="one", command=(sys.executable, str(AGENT)), title="The first")
     two = AgentSpec(name="two", command=(sys.executable, str(AGENT)))
     return settings_of(**{"agents": (one, two), "home": home, "cwd": "/somewhere", **changes})
@@ -74,7 +74,7 @@ async def serving(
 
 @asynccontextmanager
 async def open_stream(served: Serving) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connect, for bytes, and leave without a word."""
+    """Open a byte stream, and cut it at the end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
     try:
         yield reader, writer

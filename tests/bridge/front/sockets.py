@@ -1,4 +1,4 @@
-"""Viewers over a WebSocket, by the client of `websockets`."""
+"""Viewers over a WebSocket, with the client of `websockets`."""
 
 import asyncio
 import json

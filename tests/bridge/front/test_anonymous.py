@@ -1,4 +1,4 @@
-"""Connections that never show a credential: they cannot keep the owner out."""
+"""Connections without a credential cannot lock the owner out."""
 
 import asyncio
 import ssl
@@ -19,12 +19,12 @@ FEW = ServerLimits(max_sockets=8, ping_s=0.05, watch_s=0.05)
 
 
 async def ask(served):
-    """Ask for something that only who is let in gets, over a connection of its own."""
+    """Request a protected path over a new connection."""
     async with httpx2.AsyncClient(base_url=served.url, headers=served.headers, timeout=PATIENCE_S) as http:
         return (await http.get("/config.json")).status_code
 
 
-async def test_the_owner_is_served_when_silent_http2_connections_have_taken_all_there_are(tmp_path):
+async def test_owner_is_served_despite_silent_http2_connections(tmp_path):
     async with serving(tmp_path, limits=FEW) as served, AsyncExitStack() as stack:
         strangers = [await stack.enter_async_context(open_raw(served)) for _ in range(FEW.max_sockets)]
         readers = [asyncio.create_task(stranger.to_end()) for stranger in strangers]
@@ -33,12 +33,12 @@ async def test_the_owner_is_served_when_silent_http2_connections_have_taken_all_
         for _ in range(3):
             assert await ask(served) == 200
         await asyncio.wait_for(readers[0], PATIENCE_S)
-        assert [one.done() for one in readers[3:]] == [False] * (FEW.max_sockets - 3)  # one for each that came
+        assert [one.done() for one in readers[3:]] == [False] * (FEW.max_sockets - 3)  # one for each new connection
         for reader in readers:
             reader.cancel()
 
 
-async def test_the_owner_is_served_when_silent_connections_have_taken_all_there_are(tmp_path):
+async def test_owner_is_served_despite_silent_connections(tmp_path):
     async with serving(tmp_path, limits=FEW) as served:
         strangers = [await connect(served) for _ in range(FEW.max_sockets)]
         await until(lambda: served.server.open_connections == FEW.max_sockets)
@@ -48,7 +48,7 @@ async def test_the_owner_is_served_when_silent_connections_have_taken_all_there_
             writer.close()
 
 
-async def test_the_owner_is_served_when_nobody_finishes_the_handshake_of_tls(tmp_path, tls):
+async def test_owner_is_served_despite_unfinished_tls_handshakes(tmp_path, tls):
     trust = ssl.create_default_context(cafile=tls.certificate)
     async with serving(tmp_path, limits=FEW, tls=tls) as served:
         strangers = [await connect(served) for _ in range(FEW.max_sockets)]
@@ -60,7 +60,7 @@ async def test_the_owner_is_served_when_nobody_finishes_the_handshake_of_tls(tmp
             writer.close()
 
 
-async def test_whoever_has_shown_a_credential_stays(tmp_path):
+async def test_connection_with_a_credential_is_not_cut(tmp_path):
     async with serving(tmp_path, limits=FEW) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         async with viewer.stream() as events:
@@ -71,7 +71,7 @@ async def test_whoever_has_shown_a_credential_stays(tmp_path):
                 writer.close()
 
 
-async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path):
+async def test_new_connection_is_refused_if_all_have_credentials(tmp_path):
     async with serving(tmp_path, limits=ServerLimits(max_sockets=2)) as served:
         held = [await connect_http2(served) for _ in range(2)]
         for client in held:
@@ -86,7 +86,7 @@ async def test_one_more_is_turned_away_when_all_have_shown_a_credential(tmp_path
         await held[1].__aexit__()
 
 
-async def test_a_wrong_credential_is_none(tmp_path):
+async def test_wrong_credential_does_not_count(tmp_path):
     wrong = {"authorization": "Bearer " + "x" * 43}
     async with (
         serving(tmp_path, limits=ServerLimits(max_sockets=1)) as served,
@@ -97,7 +97,7 @@ async def test_a_wrong_credential_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("busy", [b"", frame(PING, b"\0" * 8), frame(SETTINGS)])
-async def test_an_http2_connection_without_a_request_is_idle_whatever_control_frames_it_sends(tmp_path, busy):
+async def test_control_frames_do_not_keep_an_http2_connection_open(tmp_path, busy):
     limits = ServerLimits(idle_s=0.5, watch_s=0.05, ping_s=0.05)
     async with serving(tmp_path, limits=limits) as served, open_raw(served) as stranger:
         while (one := await stranger.next()) is not None:
@@ -108,7 +108,7 @@ async def test_an_http2_connection_without_a_request_is_idle_whatever_control_fr
         assert served.server.open_connections == 0
 
 
-async def test_an_http2_connection_with_a_request_under_way_is_not_idle(tmp_path):
+async def test_http2_connection_with_a_running_request_is_not_idle(tmp_path):
     limits = ServerLimits(idle_s=0.2, watch_s=0.05, ping_s=0.05)
     async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
         params = {"protocolVersion": 1, "clientCapabilities": {}}
@@ -117,7 +117,7 @@ async def test_an_http2_connection_with_a_request_under_way_is_not_idle(tmp_path
         viewer = client.heads[stream]["acp-connection-id"]
         events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer)
         seen = client.pings
-        await client.wait(lambda: client.pings > seen + 10)  # ten of 0.05 s are longer than it might be idle
+        await client.wait(lambda: client.pings > seen + 10)  # ten times 0.05 s is longer than the idle limit
         assert events not in client.ended
         client.core.reset_stream(events)
         await client.flush()

@@ -1,4 +1,4 @@
-"""A session as a file: for those who may see it, whatever its words are, and whether it is open or not."""
+"""Export of a session as a file: access, hostile texts, open and stored sessions."""
 
 import json
 
@@ -25,12 +25,12 @@ async def export(served, session, kind="json", agent="one", headers=None):
         return await http.get(f"/export/{agent}", params={"session": session, "format": kind})
 
 
-async def test_a_session_is_exported_in_three_formats_also_after_a_restart(tmp_path):
+async def test_session_exports_in_three_formats_after_a_restart(tmp_path):
     async with serving(tmp_path) as served:
         session = await say_something(served)
         written = await export(served, session)
         assert written.headers["content-disposition"] == 'attachment; filename="pples-pears.json"'
-        assert written.json()["session"]["sessionId"] == session
+        assert written.json()["session"]["session_id"] == session
         kinds = [update["sessionUpdate"] for update in written.json()["updates"]]
         assert kinds.count("agent_message_chunk") == 2
         html = await export(served, session, "html")
@@ -44,7 +44,7 @@ async def test_a_session_is_exported_in_three_formats_also_after_a_restart(tmp_p
         assert "## Agent\n\n0:1:" in again.text
 
 
-async def test_a_reader_of_one_session_exports_that_alone(served):
+async def test_reader_of_one_session_exports_only_that(served):
     mine, other = await say_something(served), await say_something(served)
     _, code = await served.guard.shares.make(3600, "one", mine)
     headers = {"cookie": (await served.guard.redeem_share(code)).partition(";")[0]}
@@ -54,5 +54,5 @@ async def test_a_reader_of_one_session_exports_that_alone(served):
 
 
 @pytest.mark.parametrize(("session", "kind", "status"), [("nowhere", "json", 404), ("nowhere", "exe", 400)])
-async def test_an_export_that_cannot_be_is_refused(served, session, kind, status):
+async def test_invalid_export_is_refused(served, session, kind, status):
     assert (await export(served, session, kind)).status_code == status

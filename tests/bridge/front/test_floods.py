@@ -1,7 +1,7 @@
-"""Floods of frames that carry nothing: they are cut, and others are served meanwhile.
+"""Floods of frames without content are cut, and other clients are served during the flood.
 
-No test goes by the clock. What is bounded is how many frames of a flood are looked at: those that its connection can
-pay for in all, and those that fit between two turns of somebody else.
+No test measures time. The tests check the number of processed frames: how many a connection can pay for in total, and
+how many are processed between two turns of another client.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ from tests.bridge.front.raw_http2 import (
 )
 from tests.bridge.front.serving import TOKEN, open_stream, serving
 from tests.bridge.front.sockets import INITIALIZE, call, dial
+from tests.table import each_row
 
 FLOOD = 20_000
 LITTLE = ServerLimits(frames=Rate(burst=300, per_s=1.0), anonymous_frames=Rate(burst=100, per_s=1.0))
@@ -57,8 +58,8 @@ async def is_served(served):
         return (await other.http.get("/config.json")).status_code == 200
 
 
-@pytest.mark.parametrize("flood", HTTP2_FLOODS.values(), ids=HTTP2_FLOODS)
-async def test_a_flood_of_control_frames_is_cut_and_told_to_calm_down(tmp_path, flood):
+@each_row("flood", HTTP2_FLOODS.values())
+async def test_flood_of_control_frames_gets_enhance_your_calm(tmp_path, flood):
     async with serving(tmp_path, limits=LITTLE) as served, open_raw(served) as raw:
         raw.send(*flood * (FLOOD // len(flood)))
         await raw.to_end()
@@ -69,7 +70,7 @@ async def test_a_flood_of_control_frames_is_cut_and_told_to_calm_down(tmp_path, 
         assert await is_served(served)
 
 
-async def test_empty_and_tiny_pieces_of_a_body_are_a_flood(tmp_path):
+async def test_tiny_body_pieces_count_as_a_flood(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served:
         for piece in (b"", b"x"):
             async with open_raw(served) as raw:
@@ -81,7 +82,7 @@ async def test_empty_and_tiny_pieces_of_a_body_are_a_flood(tmp_path):
         assert await is_served(served)
 
 
-async def test_headers_that_go_on_and_on_are_cut(tmp_path):
+async def test_endless_headers_are_cut(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served, open_raw(served) as raw:
         raw.send(request(served, 1, flags=0), frame(CONTINUATION, stream=1) * FLOOD)
         await raw.to_end()
@@ -90,7 +91,7 @@ async def test_headers_that_go_on_and_on_are_cut(tmp_path):
         assert await is_served(served)
 
 
-async def test_requests_that_are_taken_back_at_once_are_cut(tmp_path):
+async def test_rapid_resets_are_cut(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served, open_raw(served) as raw:
         cancel = struct.pack("!L", 8)
         flood = [
@@ -105,10 +106,10 @@ async def test_requests_that_are_taken_back_at_once_are_cut(tmp_path):
         assert await is_served(served)
 
 
-async def test_event_streams_may_be_ended_one_by_one(tmp_path):
+async def test_event_streams_may_be_reset_one_by_one(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served, await connect_http2(served) as client:
         viewer = await open_viewer(client)
-        for _ in range(150):  # more than could be taken back without an answer
+        for _ in range(150):  # more resets than are allowed without an answer
             events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer)
             await client.wait(lambda events=events: events in client.heads)
             client.core.reset_stream(events)
@@ -116,7 +117,7 @@ async def test_event_streams_may_be_ended_one_by_one(tmp_path):
         assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
 
 
-async def test_a_reader_that_acknowledges_every_frame_is_no_flood(tmp_path):
+async def test_acknowledging_every_frame_is_not_a_flood(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served, await connect_http2(served) as client:
         viewer = await open_viewer(client)
         session = await open_session(client, viewer)
@@ -130,7 +131,7 @@ async def test_a_reader_that_acknowledges_every_frame_is_no_flood(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [frame(PING, b"\0" * 8), frame(SETTINGS)], ids=["pings", "settings"])
-async def test_another_request_is_answered_in_the_middle_of_a_flood(tmp_path, kind):
+async def test_other_requests_are_answered_during_a_flood(tmp_path, kind):
     async with serving(tmp_path, limits=PLENTY) as served, open_raw(served) as raw, open_raw(served) as other:
         raw.send(kind * FLOOD)
         other.send(request(served, 1, authorization=f"Bearer {TOKEN}"))
@@ -152,7 +153,7 @@ WEBSOCKET_FLOODS = {
 
 
 @pytest.mark.parametrize("flood", WEBSOCKET_FLOODS.values(), ids=WEBSOCKET_FLOODS)
-async def test_a_flood_over_a_websocket_closes_it(tmp_path, flood):
+async def test_flood_over_a_websocket_closes_it(tmp_path, flood):
     async with serving(tmp_path, limits=LITTLE) as served, ws.open_raw(served) as raw:
         raw.send(ws.frame(ws.TEXT, b"{", fin=False), *flood * (FLOOD // len(flood)))
         await raw.to_end()
@@ -161,7 +162,7 @@ async def test_a_flood_over_a_websocket_closes_it(tmp_path, flood):
         assert await is_served(served)
 
 
-async def test_another_socket_is_answered_in_the_middle_of_a_flood(tmp_path):
+async def test_other_sockets_are_answered_during_a_flood(tmp_path):
     async with serving(tmp_path, limits=PLENTY) as served, dial(served) as other, ws.open_raw(served) as raw:
         raw.send(ws.frame(ws.PING) * FLOOD)
         reading = asyncio.create_task(raw.to_end())
@@ -172,7 +173,7 @@ async def test_another_socket_is_answered_in_the_middle_of_a_flood(tmp_path):
         reading.cancel()
 
 
-async def test_a_long_message_in_fragments_of_a_common_size_is_no_flood(tmp_path):
+async def test_long_fragmented_message_is_not_a_flood(tmp_path):
     async with serving(tmp_path, limits=LITTLE) as served, ws.open_raw(served) as raw:
         text = json.dumps({"jsonrpc": "2.0", **INITIALIZE, "padding": "x" * 4_000_000}).encode()
         pieces = [text[at : at + 4_096] for at in range(0, len(text), 4_096)]
@@ -183,7 +184,7 @@ async def test_a_long_message_in_fragments_of_a_common_size_is_no_flood(tmp_path
         assert json.loads((await raw.next()).payload)["id"] == 0
 
 
-async def test_a_body_in_tiny_chunks_holds_nobody_up(served):
+async def test_tiny_chunks_do_not_delay_others(served):
     lines = ["POST /login HTTP/1.1", f"host: 127.0.0.1:{served.port}", "transfer-encoding: chunked"]
     async with open_stream(served) as (reader, writer):
         writer.write("\r\n".join([*lines, "content-type: application/json", "", ""]).encode())
@@ -193,7 +194,7 @@ async def test_a_body_in_tiny_chunks_holds_nobody_up(served):
         assert await is_served(served)
 
 
-async def test_a_turn_goes_on_for_others_while_one_floods(tmp_path):
+async def test_turns_of_others_continue_during_a_flood(tmp_path):
     async with serving(tmp_path, limits=PLENTY) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         async with viewer.stream() as connection, open_raw(served) as raw:

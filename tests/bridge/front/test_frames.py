@@ -1,4 +1,4 @@
-"""Many WebSocket messages in one write."""
+"""Batches of WebSocket messages in one write."""
 
 import asyncio
 import json
@@ -12,19 +12,20 @@ from dragoman.bridge.front.acp_socket import encode_texts
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.asgi import SEND_FRAMES
 from tests.bridge.front.serving import TOKEN, make_guard, make_settings
+from tests.table import each_row
 
 SIZES = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_message_of_any_size_is_one_text_frame(size):
+@each_row("size", SIZES)
+def test_message_of_any_size_is_one_text_frame(size):
     connection = Protocol(CLIENT)
     connection.receive_data(encode_texts([b"x" * size]))
     [frame] = connection.events_received()
     assert (frame.opcode, frame.fin, frame.data) == (Opcode.TEXT, True, b"x" * size)
 
 
-def test_messages_keep_their_order_and_their_bounds():
+def test_frames_keep_order_and_boundaries():
     texts = ["x" * size for size in SIZES] + ["ä€😀"]
     connection = Protocol(CLIENT)
     connection.receive_data(encode_texts([text.encode() for text in texts]))
@@ -32,7 +33,7 @@ def test_messages_keep_their_order_and_their_bounds():
 
 
 class PlainServer:
-    """The side of an ASGI server: one viewer that says `initialize`, and leaves when it is answered."""
+    """An ASGI server with one viewer, which sends `initialize` and disconnects after the answer."""
 
     def __init__(self, extensions):
         headers = [(b"host", b"127.0.0.1:1"), (b"authorization", f"Bearer {TOKEN}".encode())]
@@ -58,7 +59,7 @@ class PlainServer:
 @pytest.mark.parametrize(
     ("extensions", "kind"), [({}, "websocket.send"), (None, "websocket.send"), ({SEND_FRAMES: {}}, SEND_FRAMES)]
 )
-async def test_only_a_server_that_offers_it_is_sent_many_at_once(tmp_path, extensions, kind):
+async def test_frame_batches_need_the_server_extension(tmp_path, extensions, kind):
     server = PlainServer(extensions)
     async with Bridge(make_settings(tmp_path)) as bridge:
         app = Application(bridge, make_guard(1))

@@ -1,4 +1,4 @@
-"""Somebody who is gone when something is sent to them: servers tell the application so by an OSError."""
+"""Clients that have disconnected when something is sent. Servers report this by an OSError."""
 
 import asyncio
 import errno
@@ -14,7 +14,7 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"pro
 
 
 class Peer:
-    """The server's side of one request, whose peer takes so many messages and is then gone."""
+    """The server's side of a request whose peer disconnects after some messages."""
 
     def __init__(self, takes, *received):
         self.sent = []
@@ -56,13 +56,13 @@ async def initialize(app, *, takes=2):
 
 
 @pytest.mark.parametrize("takes", [0, 1])
-async def test_an_answer_that_nobody_takes_is_no_failure(app, takes, caplog):
+async def test_unread_answer_is_not_logged_as_a_failure(app, takes, caplog):
     assert len((await initialize(app, takes=takes)).sent) == takes
     assert not caplog.records
 
 
 @pytest.mark.parametrize("takes", [0, 1, 2])
-async def test_a_stream_ends_when_its_reader_is_gone(app, takes, caplog):
+async def test_stream_ends_when_its_reader_disconnects(app, takes, caplog):
     connection = (await initialize(app)).header(b"acp-connection-id")
     listener = Peer(takes)
     headers = {"accept": "text/event-stream", "acp_connection_id": connection}
@@ -77,7 +77,7 @@ async def test_a_stream_ends_when_its_reader_is_gone(app, takes, caplog):
 
 
 @pytest.mark.parametrize("takes", [0, 1])
-async def test_a_viewer_is_let_go_whose_socket_takes_nothing_more(app, takes, caplog):
+async def test_viewer_with_a_dead_socket_is_closed(app, takes, caplog):
     hello = {"type": "websocket.receive", "text": json.dumps(INITIALIZE)}
     peer = Peer(takes, {"type": "websocket.connect"}, hello)
     await app(scope("websocket"), peer.receive, peer.send)
@@ -85,7 +85,7 @@ async def test_a_viewer_is_let_go_whose_socket_takes_nothing_more(app, takes, ca
     assert not caplog.records
 
 
-async def test_a_refusal_that_nobody_takes_is_no_failure(app, caplog):
+async def test_unread_refusal_is_not_logged_as_a_failure(app, caplog):
     peer = Peer(0)
     await app(scope("http", "PUT"), peer.receive, peer.send)
     upgrade = Peer(0, {"type": "websocket.connect"})

@@ -1,4 +1,4 @@
-"""The first words of a connection: what the agent says to them, and what comes right behind."""
+"""The start of a connection: `initialize` and the requests directly after it."""
 
 import asyncio
 import json
@@ -24,19 +24,19 @@ def line(**message):
     return json.dumps({"jsonrpc": "2.0", **message})
 
 
-async def test_what_the_agent_says_against_initialize_is_passed_on(tmp_path):
+async def test_agents_refusal_of_initialize_is_passed_on(tmp_path):
     agent = AgentSpec("one", (sys.executable, "-c", UNWILLING))
     async with serving(tmp_path, agents=(agent,)) as served, dial(served) as socket, http_viewer(served) as viewer:
         by_socket = await call(socket, **INITIALIZE)
         by_http = await viewer.initialize()
     assert by_socket["error"]["code"] == -32000
-    assert by_socket["error"]["message"] == "Authentication required: the agent refused to begin: how: log in; big: 1.0"
+    assert by_socket["error"]["message"] == "Authentication required: the agent refused to start: how: log in; big: 1.0"
     assert by_socket["error"]["data"] == {"how": "log in", "big": 1.0}
     assert by_http.status_code == 200
     assert by_http.json()["error"] == by_socket["error"]
 
 
-async def test_requests_right_behind_initialize_wait_for_its_answer(served):
+async def test_requests_after_initialize_wait_for_its_answer(served):
     async with dial(served) as socket:
         for message in (INITIALIZE, {**NEW, "id": 1}, {**NEW, "id": 2}):
             await socket.send(line(**message))
@@ -46,7 +46,7 @@ async def test_requests_right_behind_initialize_wait_for_its_answer(served):
     assert all("result" in answer for answer in answers)
 
 
-async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_path):
+async def test_requests_waiting_for_initialize_are_limited(tmp_path):
     async with serving(tmp_path, max_requests=2) as served:
         viewer = served.bridge.agent().open_viewer()
         viewer.receive(line(**INITIALIZE).encode())
@@ -56,10 +56,10 @@ async def test_no_more_waits_behind_initialize_than_a_viewer_may_ask_for(tmp_pat
         answers = {}
         async with asyncio.timeout(PATIENCE_S):
             while len(answers) < 4:
-                messages = map(decode, events_of(await stream.take()))
+                messages = map(decode, events_of(await stream.next_batch()))
                 answers |= {one["id"]: one for one in messages if "method" not in one}
     assert [number for number in answers if "error" in answers[number]] == [3]
-    assert "2 messages wait" in answers[3]["error"]["data"]
+    assert "2 are waiting" in answers[3]["error"]["data"]
 
 
 def decode(event):

@@ -1,4 +1,4 @@
-"""`/acp` over HTTP, as the proposal has it."""
+"""`/acp` over HTTP, according to the proposal."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ from tests.bridge.front.client import answer_to, http_viewer, texts, until_answe
 from tests.bridge.front.serving import AGENT, serving
 from tests.bridge.front.sockets import dial, open_session, order
 from tests.bridge.front.sockets import until_answer as until_answer_by_socket
+from tests.table import each_row
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ async def viewer(served):
         yield viewer
 
 
-async def test_initialize_is_answered_at_once_with_the_connection_in_header_and_body(viewer):
+async def test_initialize_returns_the_connection_id(viewer):
     answer = await viewer.initialize()
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
@@ -38,7 +39,7 @@ async def test_initialize_sets_a_cookie_for_affinity_once(viewer):
     assert "set-cookie" not in second.headers
 
 
-async def test_a_turn_runs_over_both_streams(viewer):
+async def test_turn_uses_both_streams(viewer):
     await viewer.initialize()
     async with viewer.stream() as connection:
         session = await viewer.open_session(connection)
@@ -49,7 +50,7 @@ async def test_a_turn_runs_over_both_streams(viewer):
     assert taken[-1].message["result"]["stopReason"] == "end_turn"
 
 
-async def test_a_permission_request_is_answered_by_post_without_a_session_header(viewer):
+async def test_permission_request_is_answered_by_post(viewer):
     await viewer.initialize()
     async with viewer.stream() as connection:
         session = await viewer.open_session(connection)
@@ -65,7 +66,7 @@ async def test_a_permission_request_is_answered_by_post_without_a_session_header
     assert json.loads(texts(taken)[0]) == outcome
 
 
-async def test_a_pretty_printed_body_stays_one_message(viewer):
+async def test_pretty_printed_body_is_one_message(viewer):
     await viewer.initialize()
     params = {"cwd": "/", "mcpServers": [], "_meta": {"text": "a\nb"}}
     message = {"jsonrpc": "2.0", "id": 7, "method": "session/new", "params": params}
@@ -75,7 +76,7 @@ async def test_a_pretty_printed_body_stays_one_message(viewer):
         assert "sessionId" in (await answer_to(7, connection))["result"]
 
 
-async def test_a_stream_goes_on_after_the_last_event_id(viewer):
+async def test_stream_continues_after_the_last_event_id(viewer):
     await viewer.initialize()
     async with viewer.stream() as connection:
         session = await viewer.open_session(connection)
@@ -91,7 +92,7 @@ async def test_a_stream_goes_on_after_the_last_event_id(viewer):
     assert [text.partition(":")[0] for text in texts(seen)] == [str(number) for number in range(500)]
 
 
-async def test_delete_ends_the_connection_and_its_streams(viewer):
+async def test_delete_closes_the_connection_and_its_streams(viewer):
     await viewer.initialize()
     async with viewer.stream() as connection:
         gone = await viewer.http.delete("/acp", headers={"acp-connection-id": viewer.id})
@@ -101,32 +102,29 @@ async def test_delete_ends_the_connection_and_its_streams(viewer):
     assert again.status_code == 404
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("send", "status", "words"),
     [
-        pytest.param(lambda v: v.post("[]"), 501, "batches", id="batch"),
-        pytest.param(lambda v: v.post("{"), 400, "not a JSON-RPC message", id="not JSON"),
-        pytest.param(lambda v: v.post(b'{"jsonrpc":"2.0","method":"a\xff"}'), 400, "UTF-8", id="not UTF-8"),
-        pytest.param(lambda v: v.post("{}"), 400, "jsonrpc", id="not JSON-RPC"),
-        pytest.param(lambda v: v.post("{}", content_type="text/plain"), 415, "application/json", id="text"),
-        pytest.param(lambda v: v.post("{}", content_encoding="gzip"), 415, "compressed", id="compressed"),
-        pytest.param(lambda v: v.post({"method": "x"}, acp_connection_id="no"), 404, "initialize", id="unknown id"),
-        pytest.param(lambda v: v.http.get("/acp"), 406, "text/event-stream", id="no accept"),
-        pytest.param(
+        (lambda v: v.post("[]"), 501, "batches"),
+        (lambda v: v.post("{"), 400, "not a JSON-RPC message"),
+        (lambda v: v.post(b'{"jsonrpc":"2.0","method":"a\xff"}'), 400, "UTF-8"),
+        (lambda v: v.post("{}"), 400, "jsonrpc"),
+        (lambda v: v.post("{}", content_type="text/plain"), 415, "application/json"),
+        (lambda v: v.post("{}", content_encoding="gzip"), 415, "compressed"),
+        (lambda v: v.post({"method": "x"}, acp_connection_id="no"), 404, "initialize"),
+        (lambda v: v.http.get("/acp"), 406, "text/event-stream"),
+        (
             lambda v: v.http.get("/acp", headers={"accept": "text/event-stream; q=0.0, */*"}),
             406,
             "text/event-stream",
-            id="not accepted",
         ),
-        pytest.param(
-            lambda v: v.http.get("/acp", headers={"accept": "text/event-stream"}), 400, "Acp-Connection-Id", id="no id"
-        ),
-        pytest.param(lambda v: v.http.delete("/acp"), 400, "Acp-Connection-Id", id="delete without id"),
-        pytest.param(lambda v: v.http.put("/acp"), 405, "POST, GET, DELETE", id="method"),
-        pytest.param(lambda v: v.http.get("/acp/three"), 404, "it has one, two", id="no such agent"),
+        (lambda v: v.http.get("/acp", headers={"accept": "text/event-stream"}), 400, "Acp-Connection-Id"),
+        (lambda v: v.http.delete("/acp"), 400, "Acp-Connection-Id"),
+        (lambda v: v.http.put("/acp"), 405, "POST, GET, DELETE"),
+        (lambda v: v.http.get("/acp/three"), 404, "the bridge has one, two"),
     ],
 )
-async def test_what_cannot_be_served_is_refused_in_words(viewer, send, status, words):
+async def test_invalid_requests_are_refused_with_a_reason(viewer, send, status, words):
     await viewer.initialize()
     answer = await send(viewer)
     assert answer.status_code == status
@@ -134,13 +132,13 @@ async def test_what_cannot_be_served_is_refused_in_words(viewer, send, status, w
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_a_message_before_initialize_is_refused(viewer):
+async def test_message_before_initialize_is_refused(viewer):
     answer = await viewer.post({"id": 1, "method": "session/new", "params": {}})
     assert answer.status_code == 400
     assert "Acp-Connection-Id" in answer.json()["error"]
 
 
-async def test_a_stream_that_breaks_before_its_first_event_is_taken_up_where_it_began(viewer):
+async def test_stream_broken_before_its_first_event_resumes(viewer):
     await viewer.initialize()
     async with viewer.stream() as connection:
         session = await viewer.open_session(connection)
@@ -155,34 +153,34 @@ async def test_a_stream_that_breaks_before_its_first_event_is_taken_up_where_it_
             assert texts(await until_answer(number, events)) == [f"{one}:" for one in range(20)]
 
 
-async def test_the_cursor_of_a_websocket_is_a_last_event_id(served, viewer):
+async def test_websocket_cursor_is_a_valid_last_event_id(served, viewer):
     await viewer.initialize()
     async with dial(served) as socket:
         session = await open_session(socket)
         await socket.send(order(session, chunks=10))
         await until_answer_by_socket(socket, 2)
-    cursor = served.bridge.agent().registry.sessions[session].journal.cursor(5)
+    cursor = served.bridge.agent().sessions.by_id[session].history.cursor(5)
     opening = {"sessionId": session, "cwd": "/", "mcpServers": []}
     async with viewer.stream() as connection, viewer.stream(session, after=cursor) as events:
         number = await viewer.call("session/resume", opening, acp_session_id=session)
         await until_answer(number, connection)
         number = await viewer.prompt(session)
         after_resume = texts(await until_answer(number, events))
-    assert len(after_resume) == 10 - 3  # the user's message and the start of the turn come first
+    assert len(after_resume) == 10 - 3  # after the user's message and the start of the turn
     async with viewer.stream(session, after=cursor) as events:
         number = await viewer.prompt(session)
         assert texts(await until_answer(number, events)) == after_resume
 
 
 @pytest.mark.parametrize("params", [{"sessionId": "a", "prompt": []}, {"sessionId": 5}, [1]])
-async def test_a_message_of_a_session_has_to_name_it_in_a_header(viewer, params):
+async def test_session_message_needs_the_session_header(viewer, params):
     await viewer.initialize()
     answer = await viewer.post({"id": 1, "method": "session/prompt", "params": params})
     assert answer.status_code == 400
     assert "Acp-Session-Id is missing" in answer.json()["error"]
 
 
-async def test_a_message_to_a_session_that_is_not_here_is_not_found(viewer):
+async def test_message_to_an_unknown_session_is_not_found(viewer):
     await viewer.initialize()
     for method in sorted(SESSION_METHODS):
         answer = await viewer.post({"id": 1, "method": method, "params": {"sessionId": "a"}}, acp_session_id="a")
@@ -190,9 +188,10 @@ async def test_a_message_to_a_session_that_is_not_here_is_not_found(viewer):
         assert "create, load or resume it first" in answer.json()["error"]
 
 
-async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
+async def test_session_is_known_while_it_opens(served, viewer):
     await viewer.initialize()
     one = served.bridge.agent().delivery.viewers.get(viewer.id)
+    await served.bridge.agent().host.stop()  # so that the load waits for the next start
     opening = {"sessionId": "a", "cwd": "/", "mcpServers": []}
     one.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": opening}).encode())
     assert one.knows("a")
@@ -201,14 +200,14 @@ async def test_a_session_is_known_while_it_is_being_opened(served, viewer):
     assert not one.knows("a")
 
 
-async def test_initialize_as_a_notification_opens_no_connection(served, viewer):
+async def test_initialize_notification_opens_no_connection(served, viewer):
     answer = await viewer.post({"method": "initialize", "params": {"protocolVersion": 1}})
     assert answer.status_code == 400
     assert "no id" in answer.json()["error"]
     assert not served.bridge.agent().delivery.viewers
 
 
-async def test_a_session_in_the_header_has_to_be_the_one_in_the_body(viewer):
+async def test_session_header_must_match_the_body(viewer):
     await viewer.initialize()
     message = {"id": 1, "method": "session/prompt", "params": {"sessionId": "a", "prompt": []}}
     other = await viewer.post(message, acp_session_id="b")
@@ -216,14 +215,14 @@ async def test_a_session_in_the_header_has_to_be_the_one_in_the_body(viewer):
     assert "another session" in other.json()["error"]
 
 
-async def test_a_stream_of_an_unknown_session_is_not_found(viewer):
+async def test_stream_of_an_unknown_session_is_not_found(viewer):
     await viewer.initialize()
     headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id, "acp-session-id": ""}
     answer = await viewer.http.get("/acp", headers=headers)
     assert answer.status_code == 404
 
 
-async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgotten_with_it(tmp_path):
+async def test_stream_may_be_opened_before_its_session_is_loaded(tmp_path):
     agent = AgentSpec("one", (sys.executable, str(AGENT), "--load"))
     async with serving(tmp_path, agents=(agent,)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
@@ -237,7 +236,7 @@ async def test_a_stream_may_be_opened_for_whatever_could_be_loaded_and_is_forgot
         assert not one.knows("b")
 
 
-async def test_a_connection_belongs_to_one_agent_and_one_role(served, viewer):
+async def test_connection_belongs_to_one_agent_and_role(served, viewer):
     await viewer.initialize()
     elsewhere = await viewer.http.post(
         "/acp/two",
@@ -255,7 +254,7 @@ async def test_a_connection_belongs_to_one_agent_and_one_role(served, viewer):
     assert answer.status_code == 404
 
 
-async def test_each_agent_has_its_own_address(viewer):
+async def test_each_agent_has_its_own_path(viewer):
     answer = await viewer.http.post(
         "/acp/two",
         json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}},

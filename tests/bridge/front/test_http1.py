@@ -1,4 +1,4 @@
-"""HTTP/1.1, byte by byte."""
+"""HTTP/1.1 at the level of bytes."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ def write(served, line, *headers, body=b""):
 
 
 async def read_answer(reader):
-    """Return status, headers and body of an answer that says how long it is."""
+    """Return status, headers and body of an answer with a content length."""
     head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)).decode().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:] if line)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return int(head[0].split()[1]), headers, body
 
 
-async def test_one_connection_serves_request_after_request(served):
+async def test_one_connection_serves_several_requests(served):
     async with open_stream(served) as (reader, writer):
         for _ in range(3):
             writer.write(write(served, CONFIG))
@@ -38,7 +38,7 @@ async def test_one_connection_serves_request_after_request(served):
             assert "server" not in headers
 
 
-async def test_requests_that_come_early_are_answered_in_order(served):
+async def test_pipelined_requests_are_answered_in_order(served):
     async with open_stream(served) as (reader, writer):
         paths = ["/config.json", "/nothing", "/static/js/app/app.js"] * 20
         writer.write(b"".join(write(served, f"GET {path} HTTP/1.1") for path in paths))
@@ -46,7 +46,7 @@ async def test_requests_that_come_early_are_answered_in_order(served):
         assert statuses == [200, 404, 200] * 20
 
 
-async def test_requests_that_come_early_by_the_megabyte_wait_outside(served):
+async def test_megabytes_of_pipelined_requests_are_not_buffered(served):
     async with open_stream(served) as (reader, writer):
         for _ in range(1_500):
             writer.write(write(served, "GET /static/js/app/app.js HTTP/1.1", "x-much: " + "y" * 2_000))
@@ -56,7 +56,7 @@ async def test_requests_that_come_early_by_the_megabyte_wait_outside(served):
 
 
 @pytest.mark.parametrize(("line", "header"), [(CONFIG, "connection: close"), (CONFIG[:-1] + "0", "x: y")])
-async def test_a_connection_ends_when_the_client_wants_it_to(served, line, header):
+async def test_connection_close_is_honored(served, line, header):
     async with open_stream(served) as (reader, writer):
         writer.write(write(served, line, header))
         status, headers, _ = await read_answer(reader)
@@ -64,7 +64,7 @@ async def test_a_connection_ends_when_the_client_wants_it_to(served, line, heade
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
 
 
-async def test_a_client_that_asks_first_is_told_to_go_on(served):
+async def test_expect_100_continue_is_answered(served):
     async with open_stream(served) as (reader, writer):
         size = f"content-length: {len(INITIALIZE)}"
         writer.write(
@@ -75,14 +75,14 @@ async def test_a_client_that_asks_first_is_told_to_go_on(served):
         assert (await read_answer(reader))[0] == 200
 
 
-async def test_a_client_that_asks_first_is_not_told_to_go_on_when_it_is_refused(served):
+async def test_refused_request_gets_no_100_continue(served):
     async with open_stream(served) as (reader, writer):
         lines = ["POST /acp HTTP/1.1", f"host: 127.0.0.1:{served.port}", "content-length: 9", "expect: 100-continue"]
         writer.write("\r\n".join([*lines, "", ""]).encode())
         assert (await read_answer(reader))[0] == 401
 
 
-async def test_a_body_may_come_in_chunks(served):
+async def test_chunked_body_is_accepted(served):
     async with open_stream(served) as (reader, writer):
         chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in INITIALIZE) + b"0\r\n\r\n"
         head = ("content-type: application/json", "transfer-encoding: chunked")
@@ -90,7 +90,7 @@ async def test_a_body_may_come_in_chunks(served):
         assert (await read_answer(reader))[0] == 200
 
 
-async def test_a_body_that_nobody_wanted_does_not_become_the_next_request(served):
+async def test_unread_body_is_not_the_next_request(served):
     async with open_stream(served) as (reader, writer):
         hidden = write(served, CONFIG)
         head = ["POST /acp HTTP/1.1", f"host: 127.0.0.1:{served.port}", f"content-length: {len(hidden) + 1}"]
@@ -99,7 +99,7 @@ async def test_a_body_that_nobody_wanted_does_not_become_the_next_request(served
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
 
 
-async def test_a_head_has_headers_and_no_body(served):
+async def test_head_request_gets_no_body(served):
     async with open_stream(served) as (reader, writer):
         writer.write(write(served, "HEAD /config.json HTTP/1.1") + write(served, CONFIG))
         head = await reader.readuntil(b"\r\n\r\n")
@@ -118,7 +118,7 @@ async def test_a_head_has_headers_and_no_body(served):
         (b"GET / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\n\r\n", 501),
     ],
 )
-async def test_what_is_no_request_is_refused_in_words(served, sent, status):
+async def test_invalid_http1_is_refused_with_a_reason(served, sent, status):
     async with open_stream(served) as (reader, writer):
         writer.write(sent)
         answer, headers, body = await read_answer(reader)
@@ -128,7 +128,7 @@ async def test_what_is_no_request_is_refused_in_words(served, sent, status):
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
 
 
-async def test_a_chunk_that_is_none_ends_the_request(served):
+async def test_invalid_chunk_ends_the_request(served):
     async with open_stream(served) as (reader, writer):
         head = ("content-type: application/json", "transfer-encoding: chunked")
         writer.write(write(served, "POST /acp HTTP/1.1", *head, body=b"2\r\n{}\r\nnonsense\r\n"))
@@ -137,7 +137,7 @@ async def test_a_chunk_that_is_none_ends_the_request(served):
 
 
 @pytest.mark.parametrize("size", [33_000, 60_000, 300_000])
-async def test_headers_over_the_limit_are_refused_however_they_arrive(served, size):
+async def test_too_long_headers_are_refused(served, size):
     async with open_stream(served) as (reader, writer):
         writer.write(write(served, CONFIG, "x-much: " + "y" * size))
         status, _, body = await read_answer(reader)
@@ -145,19 +145,19 @@ async def test_headers_over_the_limit_are_refused_however_they_arrive(served, si
         assert "32768 bytes" in json.loads(body)["error"]
 
 
-async def test_headers_up_to_the_limit_are_taken(served):
+async def test_headers_up_to_the_limit_are_accepted(served):
     async with open_stream(served) as (reader, writer):
         writer.write(write(served, CONFIG, *(f"x-{number}: {'y' * 3_000}" for number in range(10))))
         assert (await read_answer(reader))[0] == 200
 
 
-async def test_an_upgrade_to_anything_else_is_an_ordinary_request(served):
+async def test_other_upgrades_are_ordinary_requests(served):
     async with open_stream(served) as (reader, writer):
         writer.write(write(served, CONFIG, "connection: upgrade, http2-settings", "upgrade: h2c", "http2-settings: AA"))
         assert (await read_answer(reader))[0] == 200
 
 
-async def test_the_answer_to_the_last_request_says_that_it_is_the_last(tmp_path):
+async def test_last_answer_says_connection_close(tmp_path):
     async def go_on(served, reader, writer):
         await asyncio.wait_for(served.app.stopping.wait(), PATIENCE_S)
         writer.write(b"1,2]")
@@ -168,7 +168,7 @@ async def test_the_answer_to_the_last_request_says_that_it_is_the_last(tmp_path)
         writer.write(write(served, "POST /acp HTTP/1.1", "content-type: application/json", "content-length: 5"))
         writer.write(b"[")
         await writer.drain()
-        await viewer.initialize()  # the other one is under way by now
+        await viewer.initialize()  # by now the other request is running
         last = asyncio.create_task(go_on(served, reader, writer))
     status, headers, _ = await last
     assert (status, headers["connection"]) == (501, "close")

@@ -1,4 +1,4 @@
-"""HTTP/2: without TLS by prior knowledge, and with; and readers that do not read."""
+"""HTTP/2 with and without TLS, and clients that do not read."""
 
 import asyncio
 import ssl
@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 EVENTS = {"accept": "text/event-stream"}
 
 
-async def test_a_turn_runs_over_one_connection_by_prior_knowledge(served):
+async def test_turn_runs_over_http2_by_prior_knowledge(served):
     async with http_viewer(served, http1=False, http2=True) as viewer:
         answer = await viewer.initialize()
         assert answer.http_version == "HTTP/2"
@@ -37,7 +37,7 @@ async def test_a_turn_runs_over_one_connection_by_prior_knowledge(served):
     assert len(texts(taken)) == 2_000
 
 
-async def test_a_turn_runs_over_http2_with_tls(tmp_path, tls):
+async def test_turn_runs_over_http2_with_tls(tmp_path, tls):
     trust = ssl.create_default_context(cafile=tls.certificate)
     async with (
         serving(tmp_path, tls=tls) as served,
@@ -53,7 +53,7 @@ async def test_a_turn_runs_over_http2_with_tls(tmp_path, tls):
     assert len(texts(taken)) == 10
 
 
-async def test_a_connection_outlives_a_thousand_requests_and_its_stream_with_it(served):
+async def test_http2_connection_survives_a_thousand_requests(served):
     async with await connect_http2(served) as client:
         viewer = await open_viewer(client)
         events = await client.ask("GET", "/acp", acp_connection_id=viewer, **EVENTS)
@@ -66,7 +66,7 @@ async def test_a_connection_outlives_a_thousand_requests_and_its_stream_with_it(
         await client.wait(lambda: b"sessionId" in client.bodies[events])
 
 
-async def test_a_body_that_is_too_long_ends_its_own_stream_only(tmp_path):
+async def test_too_long_body_ends_only_its_stream(tmp_path):
     async with serving(tmp_path, max_message_bytes=100_000) as served, await connect_http2(served) as client:
         viewer = await open_viewer(client)
         events = await client.ask("GET", "/acp", acp_connection_id=viewer, **EVENTS)
@@ -81,7 +81,7 @@ async def test_a_body_that_is_too_long_ends_its_own_stream_only(tmp_path):
         assert events not in client.resets
 
 
-async def test_a_stream_that_is_not_read_is_dropped_with_little_kept_for_it(tmp_path):
+async def test_unread_stream_is_dropped_with_little_memory(tmp_path):
     async with (
         serving(tmp_path, stall_s=2) as served,
         http_viewer(served) as other,
@@ -95,13 +95,13 @@ async def test_a_stream_that_is_not_read_is_dropped_with_little_kept_for_it(tmp_
         most = 0
         while frozen not in stuck.resets:
             most = max(most, served.server.unsent_bytes)
-            assert (await other.http.get("/config.json")).status_code == 200  # others are served as ever
+            assert (await other.http.get("/config.json")).status_code == 200  # other clients are still served
         assert 0 < most < MIB
         gone = await stuck.ask("GET", "/acp", acp_connection_id=viewer, **EVENTS)
         assert (await stuck.answered(gone))[0] == 404
 
 
-async def test_a_client_that_reads_nothing_at_all_is_cut(tmp_path):
+async def test_client_that_reads_nothing_is_cut(tmp_path):
     limits, requests = ServerLimits(watch_s=0.1), RequestLimits(reattach_s=0.1)
     async with (
         serving(tmp_path, stall_s=1, limits=limits, requests=requests) as served,
@@ -122,7 +122,7 @@ async def test_a_client_that_reads_nothing_at_all_is_cut(tmp_path):
             await asyncio.wait_for(one.closed.wait(), PATIENCE_S)
 
 
-async def test_streams_run_side_by_side(served):
+async def test_http2_streams_run_concurrently(served):
     async with http_viewer(served, http1=False, http2=True, limits=httpx2.Limits(max_connections=1)) as viewer:
         await viewer.initialize()
 
@@ -138,7 +138,7 @@ async def test_streams_run_side_by_side(served):
 
 
 @pytest.mark.parametrize("size", [33_000, 60_000])
-async def test_headers_over_the_limit_are_refused_on_their_stream_alone(served, size):
+async def test_too_long_headers_refuse_only_their_stream(served, size):
     known = {"authorization": f"Bearer {TOKEN}"}
     async with open_raw(served) as raw:
         raw.send(request(served, 1, **known, much="y" * size))
@@ -149,20 +149,20 @@ async def test_headers_over_the_limit_are_refused_on_their_stream_alone(served, 
         assert (await raw.answer())[0] == 200
 
 
-async def test_headers_far_over_the_limit_end_the_connection(served):
+async def test_far_too_long_headers_end_the_connection(served):
     async with open_raw(served) as raw:
         raw.send(request(served, 1, much="y" * 200_000))
         await raw.to_end()
         assert raw.goaway() == (ENHANCE_YOUR_CALM, b"")
 
 
-async def test_headers_up_to_the_limit_are_taken(served):
+async def test_headers_up_to_the_limit_are_accepted(served):
     async with open_raw(served) as raw:
         raw.send(request(served, 1, authorization=f"Bearer {TOKEN}", **{f"x-{one}": "y" * 3_000 for one in range(10)}))
         assert (await raw.answer())[0] == 200
 
 
-async def test_a_body_is_not_read_faster_than_the_application_takes_it(served):
+async def test_body_is_read_at_the_speed_of_the_application(served):
     async with await connect_http2(served) as client:
         stream = await client.ask("POST", "/login", end=False, content_type="application/json")
         sent = 0
@@ -178,9 +178,9 @@ async def test_a_body_is_not_read_faster_than_the_application_takes_it(served):
         assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
 
 
-async def test_a_request_that_is_taken_back_gives_its_window_back(served):
+async def test_reset_request_returns_its_window(served):
     async with await connect_http2(served) as client:
-        for _ in range(40):  # of 16,000 bytes: more than twice the window of the connection
+        for _ in range(40):  # 16,000 bytes each, together more than twice the connection's window
             stream = await client.ask("POST", "/acp", end=False, content_type="application/json")
             await client.wait(lambda stream=stream: client.core.local_flow_control_window(stream) >= 16_000)
             client.core.send_data(stream, b" " * 16_000)
@@ -189,7 +189,7 @@ async def test_a_request_that_is_taken_back_gives_its_window_back(served):
         assert (await client.answered(await client.ask("GET", "/config.json")))[0] == 200
 
 
-async def test_a_long_answer_leaves_room_for_others(served):
+async def test_long_answer_does_not_block_other_streams(served):
     async with await connect_http2(served) as client:
         viewer = await open_viewer(client)
         session = await open_session(client, viewer)
@@ -201,7 +201,7 @@ async def test_a_long_answer_leaves_room_for_others(served):
         await client.wait(lambda: b"stopReason" in client.bodies[events][-1_000:])
 
 
-async def test_a_request_without_a_path_is_refused(served):
+async def test_request_without_a_path_is_refused(served):
     async with open_raw(served) as raw:
         block = hpack.Encoder().encode([(":method", "CONNECT"), (":authority", f"127.0.0.1:{served.port}")])
         raw.send(frame(HEADERS, block, flags=END_HEADERS | END_STREAM, stream=1))

@@ -1,17 +1,23 @@
-"""Requests that are torn, slow, endless or too large; and what becomes of connections nobody uses."""
+"""Torn, slow, endless or too large requests, and unused connections."""
 
 import asyncio
+import json
 
 import pytest
 
 from dragoman.bridge.front.limits import RequestLimits, ServerLimits
+from dragoman.client import connect_url
+from dragoman.errors import MessageTooLongError
+from dragoman.wire import MAX_LINE_BYTES
 from tests.bridge.front.client import PATIENCE_S, http_viewer
 from tests.bridge.front.http2 import connect_http2, open_viewer
 from tests.bridge.front.raw_http1 import INITIALIZE, connect, head, status_of
-from tests.bridge.front.serving import serving
+from tests.bridge.front.serving import TOKEN, serving
+
+MIB = 1024 * 1024
 
 
-async def test_a_body_may_come_in_small_pieces(served):
+async def test_body_may_arrive_in_small_pieces(served):
     reader, writer = await connect(served)
     padded = INITIALIZE + b" " * 100_000
     writer.write(head(served, len(padded)))
@@ -23,7 +29,7 @@ async def test_a_body_may_come_in_small_pieces(served):
     writer.close()
 
 
-async def test_a_torn_request_leaves_nothing_behind(served):
+async def test_torn_request_leaves_nothing_behind(served):
     _, writer = await connect(served)
     writer.write(head(served, 1_000) + INITIALIZE)
     await writer.drain()
@@ -32,7 +38,7 @@ async def test_a_torn_request_leaves_nothing_behind(served):
         assert (await viewer.initialize()).status_code == 200
 
 
-async def test_a_body_that_never_ends_is_given_up(tmp_path):
+async def test_endless_body_times_out(tmp_path):
     async with serving(tmp_path, requests=RequestLimits(body_timeout_s=0.3)) as served:
         reader, writer = await connect(served)
         writer.write(head(served, 1_000) + INITIALIZE)
@@ -41,7 +47,7 @@ async def test_a_body_that_never_ends_is_given_up(tmp_path):
         writer.close()
 
 
-async def test_a_head_that_never_ends_is_given_up(tmp_path):
+async def test_endless_head_times_out(tmp_path):
     async with serving(tmp_path, limits=ServerLimits(idle_s=0.3)) as served:
         reader, writer = await connect(served)
         writer.write(b"GET / HTTP/1.1\r\nhost: ")
@@ -49,14 +55,14 @@ async def test_a_head_that_never_ends_is_given_up(tmp_path):
         writer.close()
 
 
-async def test_a_huge_head_is_refused(served):
+async def test_huge_head_is_refused(served):
     reader, writer = await connect(served)
     writer.write(head(served, 0, "x-much: " + "y" * 100_000))
     assert await status_of(reader) == 431
     writer.close()
 
 
-async def test_a_body_that_is_too_long_is_refused_in_words(tmp_path):
+async def test_too_long_body_is_refused_with_a_reason(tmp_path):
     async with serving(tmp_path, max_message_bytes=100_000) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         answer = await viewer.post(b" " * 150_000)
@@ -65,7 +71,20 @@ async def test_a_body_that_is_too_long_is_refused_in_words(tmp_path):
         assert (await viewer.post({"method": "x"})).status_code == 202
 
 
-async def test_one_stream_too_many_is_refused(tmp_path):
+@pytest.mark.parametrize("transport", ["websocket", "http"])
+async def test_size_limit_is_the_same_on_every_transport(served, transport):
+    long = 20 * MIB  # longer than the earlier limits of single transports
+    async with connect_url(f"{served.url}/acp", token=TOKEN, transport=transport) as agent:
+        session = await agent.new_session("/")
+        answer = await session.ask(json.dumps({"chunks": 1, "bytes": long, "pad": "x" * long}))
+        assert len(answer) == long + len("0:")
+        result = await session.prompt("x" * MAX_LINE_BYTES).result()
+        assert isinstance(result.error, MessageTooLongError)
+        assert "the limit is 67108864 bytes; send smaller messages" in str(result.error)
+        assert await session.ask('{"chunks": 1}') == "0:"
+
+
+async def test_stream_over_the_limit_is_refused(tmp_path):
     async with serving(tmp_path, requests=RequestLimits(max_streams=1)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         async with viewer.stream() as events:
@@ -76,7 +95,7 @@ async def test_one_stream_too_many_is_refused(tmp_path):
             del events
 
 
-async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
+async def test_connection_without_streams_is_closed_after_a_while(tmp_path):
     async with serving(tmp_path, requests=RequestLimits(reattach_s=0.3)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         one = served.bridge.agent().delivery.viewers.get(viewer.id)
@@ -87,7 +106,7 @@ async def test_a_connection_without_streams_is_given_up_after_a_while(tmp_path):
         assert (await viewer.post({"method": "x"})).status_code == 404
 
 
-async def test_a_quiet_event_stream_shows_that_it_lives(tmp_path):
+async def test_silent_event_stream_sends_comments(tmp_path):
     async with serving(tmp_path, requests=RequestLimits(keep_alive_s=0.05)) as served, http_viewer(served) as viewer:
         await viewer.initialize()
         headers = {"accept": "text/event-stream", "acp-connection-id": viewer.id}
@@ -99,7 +118,7 @@ async def test_a_quiet_event_stream_shows_that_it_lives(tmp_path):
                     break
 
 
-async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
+async def test_unresponsive_http2_peer_is_cut(tmp_path):
     limits = ServerLimits(ping_s=0.2, silence_s=1.0, watch_s=0.1)
     requests = RequestLimits(reattach_s=0.1)
     async with serving(tmp_path, limits=limits, requests=requests) as served, await connect_http2(served) as client:
@@ -115,7 +134,7 @@ async def test_an_http2_peer_that_stops_answering_is_cut(tmp_path):
 @pytest.mark.parametrize(
     "sent", [b"\0\1\2", b"GET / HTTP/9\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnonsense, all of it"]
 )
-async def test_nonsense_ends_its_own_connection_only(served, sent):
+async def test_garbage_ends_only_its_connection(served, sent):
     reader, writer = await connect(served)
     writer.write(sent)
     writer.write_eof()

@@ -1,4 +1,4 @@
-"""Browsers that come back to the bridge from a login at an MCP server."""
+"""Browsers that return to the bridge from a login at an MCP server."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ LOGIN_AGENT = AgentSpec("one", (sys.executable, str(Path(__file__).with_name("lo
 
 @asynccontextmanager
 async def asked_to_log_in(tmp_path, state=STATE, *, prefix="", **dialling):
-    """Give a browser at a bridge whose agent waits for a login, and a function that gives what the agent has said."""
+    """Yield a browser for a bridge whose agent waits for a login, and a function that returns the agent's texts."""
     path = f"{prefix}/acp"
     async with (
         serving(tmp_path, agents=(LOGIN_AGENT,), prefix=prefix) as served,
@@ -43,7 +43,7 @@ async def asked_to_log_in(tmp_path, state=STATE, *, prefix="", **dialling):
 
 
 def texts_of(messages):
-    """Return what the agent has said."""
+    """Return the agent's texts."""
     updates = [one["params"]["update"] for one in messages if one.get("method") == "session/update"]
     chunks = [update for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
     return [json.loads(chunk["content"]["text"]) for chunk in chunks]
@@ -53,12 +53,12 @@ async def come_back(browser, **query):
     return await browser.get("/oauth/callback", params={"state": STATE, **query})
 
 
-async def test_the_agent_is_told_the_address_of_the_viewer_and_gets_what_the_browser_brought(tmp_path):
+async def test_agent_receives_the_callback_url_and_the_login_result(tmp_path):
     async with asked_to_log_in(tmp_path) as (browser, said):
         answer = await come_back(browser, code="a-code", iss="https://issuer.example", other="x")
         assert answer.status_code == 200
         assert answer.headers["cache-control"] == "no-store"
-        assert "&lt;i&gt;tickets&lt;/i&gt; has let you in" in answer.text
+        assert "You are logged in to &lt;i&gt;tickets&lt;/i&gt;" in answer.text
         assert "a-code" not in answer.text
         redirect, brought = await said(2)
     assert redirect == {"redirectUri": str(browser.base_url.join("/oauth/callback"))}
@@ -66,14 +66,14 @@ async def test_the_agent_is_told_the_address_of_the_viewer_and_gets_what_the_bro
     assert brought == expected
 
 
-async def test_a_bridge_under_a_prefix_is_come_back_to_there(tmp_path):
+async def test_callback_url_includes_the_prefix(tmp_path):
     async with asked_to_log_in(tmp_path, prefix="/agents") as (browser, said):
         [redirect] = await said(1)
         assert redirect["redirectUri"].endswith("/agents/oauth/callback")
         assert (await come_back(browser, code="a-code")).status_code == 200
 
 
-async def test_a_state_is_good_once(tmp_path):
+async def test_login_state_works_once(tmp_path):
     async with asked_to_log_in(tmp_path) as (browser, said):
         assert (await browser.head("/oauth/callback", params={"state": STATE})).status_code == 204
         prefetch = await browser.get("/oauth/callback", params={"state": STATE}, headers={"sec-purpose": "prefetch"})
@@ -81,30 +81,30 @@ async def test_a_state_is_good_once(tmp_path):
         assert (await come_back(browser, error="access_denied")).status_code == 200
         again = await come_back(browser, code="a-code")
         assert again.status_code == 400
-        assert "No login waits for this" in again.text
+        assert "No login is waiting for this page" in again.text
         await said(2)
 
 
-async def test_an_agent_that_waits_no_longer_is_told_of(tmp_path):
+async def test_finished_login_is_reported_to_the_browser(tmp_path):
     async with asked_to_log_in(tmp_path) as (browser, _):
         answer = await come_back(browser, code="late")
         assert answer.status_code == 410
-        assert "is over" in answer.text
+        assert "has ended" in answer.text
 
 
-async def test_states_that_could_be_guessed_are_not_taken(tmp_path):
+async def test_guessable_states_are_refused(tmp_path):
     async with asked_to_log_in(tmp_path, "short") as (browser, said):
         assert (await come_back(browser, state="short", code="a-code")).status_code == 400
         await said(1)
 
 
-async def test_who_tries_many_states_has_to_wait(tmp_path):
+async def test_many_wrong_states_are_rate_limited(tmp_path):
     async with asked_to_log_in(tmp_path) as (browser, _):
         answers = [await come_back(browser, state="x" * 43) for _ in range(40)]
         assert {answer.status_code for answer in answers} == {400, 429}
 
 
-async def test_another_name_and_another_method_are_refused(tmp_path):
+async def test_wrong_host_and_method_are_refused(tmp_path):
     async with asked_to_log_in(tmp_path) as (browser, said):
         elsewhere = await browser.get("/oauth/callback", params={"state": STATE}, headers={"host": "evil.example"})
         assert elsewhere.status_code == 403
@@ -113,13 +113,13 @@ async def test_another_name_and_another_method_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("later_s", "is_good"), [(599, True), (601, False)])
-def test_a_state_lives_for_ten_minutes(later_s, is_good):
+def test_login_state_expires_after_ten_minutes(later_s, is_good):
     clock = Clock()
     logins = PendingLogins(None, clock)
     meta = {"dragoman/oauth": {"state": STATE, "server": "tickets"}}
     logins.note(json.dumps({"_meta": meta}).encode(), SESSION)
     clock.now += later_s
-    assert (logins.take(STATE) is not None) is is_good
+    assert (logins.redeem(STATE) is not None) is is_good
 
 
 class _Session:
@@ -129,7 +129,7 @@ class _Session:
 SESSION = _Session()
 
 
-async def test_the_agent_is_told_that_browsers_can_come_back(tmp_path):
+async def test_bridge_advertises_its_login_callback(tmp_path):
     async with serving(tmp_path, agents=(LOGIN_AGENT,)) as served, dial(served) as socket:
         params = {"protocolVersion": 1, "clientCapabilities": {"_meta": {"dragoman/oauth": {"redirect": "mine"}}}}
         answer = await call(socket, id=0, method="initialize", params=params)

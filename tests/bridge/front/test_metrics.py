@@ -1,4 +1,4 @@
-"""Figures of the bridge at /metrics: for the owner and the token for metrics, as the official parser reads them."""
+"""The bridge's metrics at /metrics, for the owner and the metrics token, read by the official parser."""
 
 import http.client
 import subprocess
@@ -38,7 +38,7 @@ def served(home):
         yield served
 
 
-def test_figures_tell_of_the_agent_its_sessions_and_its_traffic(served, home):
+def test_metrics_cover_agent_sessions_and_traffic(served, home):
     subprocess.run(
         [*DRAGOMAN, "run", "hello", "--url", served.acp, "--token-file", str(home / "bridge" / "token")],
         check=True,
@@ -57,7 +57,7 @@ def test_figures_tell_of_the_agent_its_sessions_and_its_traffic(served, home):
     assert found["dragoman_agent_messages_total", ("direction", "to_agent")] >= 3
 
 
-def test_the_token_for_metrics_opens_the_figures_and_nothing_else(served, home):
+def test_metrics_token_only_opens_metrics(served, home):
     path = home / "bridge" / "metrics-token"
     assert path.stat().st_mode & 0o077 == 0
     bearer = f"Authorization: Bearer {path.read_text().strip()}"
@@ -70,7 +70,7 @@ def test_the_token_for_metrics_opens_the_figures_and_nothing_else(served, home):
     assert get(served, bearer, "Origin: https://evil.example")[0] == 403
 
 
-def test_a_bridge_sends_the_same_figures_by_opentelemetry(home, monkeypatch):
+def test_bridge_exports_the_same_metrics_by_opentelemetry(home, monkeypatch):
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "200")

@@ -1,4 +1,4 @@
-"""The page's files, the way in and out, and where the application can be put."""
+"""The page's files, login and logout, and mounting the application."""
 
 import asyncio
 import re
@@ -18,6 +18,7 @@ from dragoman.bridge import Bridge
 from dragoman.bridge.front.app import Application
 from dragoman.bridge.front.pages import WEB, StaticFiles
 from tests.bridge.front.serving import TOKEN, make_guard, make_settings
+from tests.table import each_row
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ async def http(served):
         yield http
 
 
-async def test_the_page_is_there_for_anybody_and_its_files_with_it(http):
+async def test_page_and_its_files_are_public(http):
     page = await http.get("/")
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -39,14 +40,14 @@ async def test_the_page_is_there_for_anybody_and_its_files_with_it(http):
     assert (await http.head("/")).content == b""
 
 
-async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
+async def test_every_file_of_the_page_is_referenced(http):
     """A module that nothing imports, or an import of a file that is not served, is a mistake."""
     asked, waiting = set(), ["/", "/answer"]
     while waiting:
         address = waiting.pop()
         answer = await http.get(address)
         assert answer.status_code == 200, address
-        # The service worker is named as the page sees it, everything else as the file does.
+        # The service worker is named relative to the page, everything else relative to the file.
         named_in = [urljoin("/", found) for found in re.findall(r'WORKER = "([^"]+)"', answer.text)]
         named_in += [
             urljoin(address, found) for found in re.findall(r'(?:from|import\(|href=|src=)\s*"(\.[^"]+)"', answer.text)
@@ -59,7 +60,7 @@ async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
     assert asked == there
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "../settings.py",
@@ -74,11 +75,11 @@ async def test_every_file_of_the_page_is_asked_for_from_its_first_one(http):
         "js/a\0.js",
     ],
 )
-def test_nothing_else_is_a_file_of_the_page(path):
+def test_other_files_are_not_served(path):
     assert StaticFiles().find(path) is None
 
 
-async def test_a_file_that_changed_is_read_again(tmp_path):
+async def test_changed_file_is_read_again(tmp_path):
     (tmp_path / "one.js").write_text("1")
     files = StaticFiles(tmp_path)
     first = files.find("one.js")
@@ -89,7 +90,7 @@ async def test_a_file_that_changed_is_read_again(tmp_path):
     assert files.find("link.js") is None
 
 
-async def test_a_link_lets_one_browser_in_once(served, http):
+async def test_link_logs_in_one_browser_once(served, http):
     code = await served.guard.new_link_code()
     looked = await http.head("/login", params={"code": code})
     fetched = await http.get("/login", params={"code": code}, headers={"sec-purpose": "prefetch;prerender"})
@@ -108,7 +109,7 @@ async def test_a_link_lets_one_browser_in_once(served, http):
 
 
 @pytest.mark.parametrize(("query", "person"), [({}, "owner"), ({"for": "reader"}, "reader"), ({"for": "x"}, "owner")])
-async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served, query, person):
+async def test_used_link_redirects_to_an_explanation(served, query, person):
     code = await served.guard.new_link_code()
     await served.guard.redeem_code(code)
     async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html,*/*;q=0.8"}) as browser:
@@ -119,14 +120,14 @@ async def test_a_person_with_a_used_link_is_led_to_the_page_that_says_so(served,
         assert (await browser.get("/config.json")).status_code == 401
 
 
-async def test_somebody_who_tries_links_is_counted_also_as_a_browser(served):
+async def test_wrong_links_are_rate_limited_for_browsers(served):
     async with httpx2.AsyncClient(base_url=served.url, headers={"accept": "text/html"}) as browser:
         answers = [await browser.get("/login", params={"code": f"guess-{number}"}) for number in range(50)]
     assert answers[0].status_code == 303
     assert answers[-1].status_code == 429
 
 
-async def test_the_token_can_be_typed_in_and_the_browser_can_leave(served, http):
+async def test_login_with_the_token_and_logout(served, http):
     origin = {"origin": served.url}
     wrong = await http.post("/login", json={"token": "w" * 43}, headers=origin)
     assert wrong.status_code == 401
@@ -137,7 +138,7 @@ async def test_the_token_can_be_typed_in_and_the_browser_can_leave(served, http)
     assert (await http.get("/config.json")).status_code == 401
 
 
-async def test_an_owner_makes_links_and_a_reader_does_not(served, http):
+async def test_only_the_owner_creates_links(served, http):
     origin = {"origin": served.url}
     await http.post("/login", json={"token": "t" * 43}, headers=origin)
     link = (await http.post("/shares", json={"hours": 1}, headers=origin)).json()
@@ -150,7 +151,7 @@ async def test_an_owner_makes_links_and_a_reader_does_not(served, http):
             assert "owner" in refused.json()["error"]
 
 
-async def test_markdown_is_rendered_for_those_who_are_let_in(served, http):
+async def test_markdown_rendering_needs_a_credential(served, http):
     assert (await http.post("/render", json={"markdown": "*a*"})).status_code == 401
     answer = await http.post("/render", json={"markdown": "*a*"}, headers=served.headers)
     assert "<em>a</em>" in answer.json()["html"]
@@ -168,13 +169,13 @@ async def test_markdown_is_rendered_for_those_who_are_let_in(served, http):
         ("GET", "/x", 401),
     ],
 )
-async def test_the_rest_is_for_those_who_are_let_in(http, method, path, status):
+async def test_other_paths_need_a_credential(http, method, path, status):
     answer = await http.request(method, path)
     assert answer.status_code == status
     assert answer.json()["error"]
 
 
-async def test_a_name_that_is_not_ours_gets_not_even_the_page(http):
+async def test_foreign_host_does_not_get_the_page(http):
     assert (await http.get("/", headers={"host": "rebound.example"})).status_code == 403
 
 
@@ -183,7 +184,7 @@ HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocol
 
 @asynccontextmanager
 async def on_another_server(make_app, **options):
-    """Serve an application with a server that is not ours; gives its port."""
+    """Serve an application with another server, and yield its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     server = uvicorn.Server(uvicorn.Config(make_app(port), log_config=None, ws="websockets-sansio", **options))
@@ -196,7 +197,7 @@ async def on_another_server(make_app, **options):
         listening.close()
 
 
-async def test_it_can_be_mounted_under_a_prefix_on_another_server(served):
+async def test_application_can_be_mounted_on_another_server(served):
     def mount(port):
         app = Application(served.bridge, make_guard(port))
         return Starlette(routes=[Mount("/tools/agents", app=app)])
@@ -219,7 +220,7 @@ async def test_it_can_be_mounted_under_a_prefix_on_another_server(served):
         assert refused.value.response.status_code == 401
 
 
-async def test_a_prefix_without_a_slash_leads_to_the_page(served):
+async def test_prefix_without_a_slash_redirects_to_the_page(served):
     sent = []
 
     async def send(message):
@@ -235,7 +236,7 @@ async def test_a_prefix_without_a_slash_leads_to_the_page(served):
     assert (b"location", b"er/") in sent[0]["headers"]
 
 
-async def test_the_lifespan_opens_and_closes_the_bridge(tmp_path):
+async def test_lifespan_opens_and_closes_the_bridge(tmp_path):
     settings = make_settings(tmp_path)
 
     def make(port):
@@ -245,5 +246,5 @@ async def test_the_lifespan_opens_and_closes_the_bridge(tmp_path):
         headers = {"authorization": f"Bearer {TOKEN}"}
         answer = await http.post(f"http://127.0.0.1:{port}/acp", json=HELLO, headers=headers)
         assert answer.status_code == 200
-    async with Bridge(settings) as again:  # its home is free again
+    async with Bridge(settings) as again:  # the home is unlocked again
         assert again.agent() is not None

@@ -1,4 +1,4 @@
-"""Behind a proxy that puts the bridge under a path of its own, and takes that off again or does not."""
+"""A bridge under a path prefix, which the proxy keeps or removes."""
 
 import httpx2
 import pytest
@@ -19,12 +19,12 @@ from tests.bridge.front.sockets import INITIALIZE, call, dial
         ("https://agents.example.org/some%20where", "/some where"),
     ],
 )
-def test_the_prefix_is_the_path_of_the_public_address(url, prefix):
+def test_prefix_is_the_path_of_the_public_url(url, prefix):
     assert prefix_of(url) == prefix
 
 
 @pytest.mark.parametrize("prefix", ["/some/where", "/acp"])
-async def test_the_prefix_may_be_on_the_path_or_off(tmp_path, prefix):
+async def test_proxy_may_keep_or_remove_the_prefix(tmp_path, prefix):
     hello = {"jsonrpc": "2.0", **INITIALIZE}
     async with (
         serving(tmp_path, prefix=prefix) as served,
@@ -42,14 +42,14 @@ async def test_the_prefix_may_be_on_the_path_or_off(tmp_path, prefix):
         assert (await http.post(f"{prefix}s/acp", json=hello)).status_code == 404
 
 
-async def test_the_prefix_alone_leads_to_the_page(tmp_path):
+async def test_bare_prefix_redirects_to_the_page(tmp_path):
     async with serving(tmp_path, prefix="/some/where") as served, httpx2.AsyncClient(base_url=served.url) as http:
         answer = await http.get("/some/where")
     assert answer.status_code == 307
     assert answer.headers["location"] == "where/"
 
 
-async def test_the_service_worker_has_a_policy_of_its_own_and_stays_in_its_directory(tmp_path):
+async def test_service_worker_has_its_policy_and_scope(tmp_path):
     async with serving(tmp_path, prefix="/some/where") as served, httpx2.AsyncClient(base_url=served.url) as http:
         worker = await http.get("/some/where/static/worker/notifications.js")
         other = await http.get("/some/where/static/js/main.js")

@@ -1,6 +1,5 @@
 """The parts of the server that do no I/O."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,13 +9,13 @@ from dragoman.bridge.front.server.http2_frames import (
     END_STREAM,
     HEADERS,
     RESET_COST,
-    RST_STREAM,
     FrameHead,
     FrameScanner,
     cost_of,
 )
 from dragoman.bridge.front.server.tcp import Liveness, LivenessAction
-from tests.bridge.front.raw_http2 import PREFACE, frame
+from tests.bridge.front.raw_http2 import PREFACE, RST_STREAM, frame
+from tests.table import each_row
 
 # ── liveness ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -27,7 +26,7 @@ def judge(liveness, now, unsent=0, *, can_ping=True):
     return liveness.judge(now, unsent, LIMITS, 30, can_ping=can_ping)
 
 
-def test_a_silent_peer_is_pinged_and_cut_when_it_does_not_answer():
+def test_silent_peer_is_pinged_then_cut():
     liveness = Liveness(0)
     assert judge(liveness, 9) is LivenessAction.NOTHING
     assert judge(liveness, 10) is LivenessAction.PING
@@ -36,22 +35,22 @@ def test_a_silent_peer_is_pinged_and_cut_when_it_does_not_answer():
     assert judge(liveness, 22) is LivenessAction.CUT
 
 
-def test_a_peer_that_answers_is_left_alone():
+def test_responsive_peer_is_kept():
     liveness = Liveness(0)
     for now in range(10, 1_000, 11):
         assert judge(liveness, now) is LivenessAction.PING
-        liveness.heard(now + 1)
+        liveness.record_input(now + 1)
 
 
-def test_a_peer_that_cannot_be_asked_is_never_silent():
+def test_peer_without_pings_is_never_silent():
     liveness = Liveness(0)
     assert {judge(liveness, now, can_ping=False) for now in range(0, 1_000, 2)} == {LivenessAction.NOTHING}
 
 
-def test_a_peer_that_takes_nothing_is_cut_and_one_that_takes_slowly_is_not():
+def test_stalled_peer_is_cut_but_a_slow_one_is_kept():
     stuck, slow = Liveness(0), Liveness(0)
-    stuck.wrote(1_000)
-    slow.wrote(1_000)
+    stuck.record_output(1_000)
+    slow.record_output(1_000)
     assert judge(stuck, 2, 900) is LivenessAction.NOTHING
     assert judge(stuck, 31, 900) is LivenessAction.NOTHING
     assert judge(stuck, 32, 900) is LivenessAction.CUT
@@ -71,7 +70,7 @@ heads = st.builds(
 
 
 def scan(scanner, data):
-    """Give the heads in some data, and see that every step goes on."""
+    """Return the heads in some data, and check that every step advances."""
     at = 0
     while at < len(data):
         head, next_at = scanner.next(data, at)
@@ -83,7 +82,7 @@ def scan(scanner, data):
 
 
 @given(st.lists(heads, max_size=20), st.data())
-def test_frames_are_found_wherever_the_bytes_are_cut(expected, data):
+def test_frame_heads_are_found_in_any_pieces(expected, data):
     stream = PREFACE + b"".join(
         frame(head.kind, b"x" * head.length, flags=head.flags, stream=head.stream_id) for head in expected
     )
@@ -95,7 +94,7 @@ def test_frames_are_found_wherever_the_bytes_are_cut(expected, data):
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "cost"),
     [
         (FrameHead(HEADERS, 0, 0, 1), 0),
@@ -109,5 +108,5 @@ def test_frames_are_found_wherever_the_bytes_are_cut(expected, data):
         (FrameHead(0xAA, 0, 0, 0), 1),
     ],
 )
-def test_a_frame_is_charged_for_what_it_does_not_carry(head, cost):
+def test_frames_without_content_have_a_cost(head, cost):
     assert cost_of(head, lambda stream: stream == 1) == cost

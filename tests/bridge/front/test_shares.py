@@ -1,23 +1,28 @@
-"""A share of one session, attacked: nothing of another session comes out, by HTTP or by a WebSocket."""
+"""Attacks with a share of one session. Nothing of another session leaks over HTTP or WebSockets."""
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from dragoman.bridge.front.limits import ServerLimits
+from dragoman.bridge.front.render import MAX_WAITING
+from dragoman.protocol import methods, methods_v2
 from tests.bridge.front.client import answer_to, http_viewer
-from tests.bridge.front.serving import TOKEN
+from tests.bridge.front.serving import TOKEN, open_stream, serving
+from tests.bridge.viewers import A_DAY_S, agent
 
 SECRET = "the secret of the other session"
 GREETING = {"protocolVersion": 1, "clientCapabilities": {"_meta": {"dragoman": {"viewer": 1}}}}
 
 
 class Reader:
-    """A viewer over a WebSocket with a cookie, and everything that it was ever sent."""
+    """A viewer over a WebSocket with a cookie, and everything that it received."""
 
     def __init__(self, socket):
         self.socket = socket
@@ -55,7 +60,7 @@ async def owner(served):
 
 @pytest.fixture
 async def sessions(owner):
-    """Two sessions of one agent: the one that is shared, and the other."""
+    """Two sessions of one agent: the shared one and another."""
     made = [(await owner.call("session/new", {"cwd": "/", "mcpServers": []}))["result"]["sessionId"] for _ in range(2)]
     await prompt(owner, made[0], json.dumps({"chunks": 1}))
     await owner.call("session/set_title", {"sessionId": made[1], "title": SECRET})
@@ -65,7 +70,7 @@ async def sessions(owner):
 
 @pytest.fixture
 async def shared(served, sessions):
-    """The headers of a browser that opened the share of the first session, and the share."""
+    """The share of the first session, and the headers of a browser that opened it."""
     async with httpx2.AsyncClient(base_url=served.url) as http:
         asked = {"hours": 1, "agent": "one", "session": sessions[0], "title": "The first"}
         share = (await http.post("/shares", json=asked, headers=served.headers)).json()
@@ -75,7 +80,7 @@ async def shared(served, sessions):
     return {"cookie": cookie, "origin": served.url}, share
 
 
-async def test_a_reader_of_one_session_sees_it_and_nothing_of_another_over_a_socket(served, owner, sessions, shared):
+async def test_scoped_reader_sees_only_its_session_by_websocket(served, owner, sessions, shared):
     headers, _ = shared
     mine, other = sessions
     place = {"cwd": "/", "mcpServers": []}
@@ -108,7 +113,7 @@ async def test_a_reader_of_one_session_sees_it_and_nothing_of_another_over_a_soc
             ("authenticate", {"methodId": "x"}),
         ]
         refused = [(await reader.call(method, params))["error"] for method, params in attacks]
-        # A session that there is and one that there is not are refused in the same words.
+        # An existing and a missing session are refused with the same message.
         assert refused[0] == refused[1] == refused[4]
         await reader.socket.send(
             json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": mine}})
@@ -121,7 +126,7 @@ async def test_a_reader_of_one_session_sees_it_and_nothing_of_another_over_a_soc
     assert f'"{other}"' not in everything
 
 
-async def test_a_reader_of_one_session_sees_nothing_of_another_over_http(served, owner, sessions, shared):
+async def test_scoped_reader_sees_only_its_session_by_http(served, owner, sessions, shared):
     headers, _ = shared
     mine, other = sessions
     async with http_viewer(served) as reader, http_viewer(served) as foreign:
@@ -145,7 +150,7 @@ async def test_a_reader_of_one_session_sees_nothing_of_another_over_http(served,
         assert posted.status_code == 404
 
 
-async def test_every_other_address_refuses_a_reader_of_one_session(served, shared):
+async def test_other_paths_refuse_a_scoped_reader(served, shared):
     headers, share = shared
     async with httpx2.AsyncClient(base_url=served.url, headers=headers) as http:
         config = (await http.get("/config.json")).json()
@@ -160,14 +165,146 @@ async def test_every_other_address_refuses_a_reader_of_one_session(served, share
             pass
 
 
-async def test_a_withdrawn_share_ends_at_once_for_those_who_are_there(served, owner, sessions, shared):
+EVERYTHING = {
+    "loadSession": True,
+    "sessionCapabilities": {key: {} for key in ("list", "resume", "status", "title", "archive", "close")},
+}
+GREETING_OF_V2 = {"protocolVersion": 2, "info": {"name": "reader", "version": "1"}, "capabilities": {}}
+OURS = ("sessions", "projects", "search", "files", "revert", "inspect", "queue/change", "queue/resume", "leave", "x")
+
+
+def attacks_of_a_reader(session):
+    """Yield every method with params that name no session, another session or the right one."""
+    evil = {"cwd": "/", "mcpServers": [{"name": "evil", "command": "/bin/evil", "args": [], "env": []}]}
+    replay = {"replayFrom": {"type": "start"}, **evil}
+    given = [{}, {"sessionId": None}, {"sessionId": [session]}, {"SessionId": session}, {"sessionId": "unknown"}]
+    given += [{"sessionId": ""}, {"sessionId": session}]
+    names = methods.METHODS.keys() | methods_v2.METHODS.keys() | {f"_dragoman/{each}" for each in OURS}
+    for method in sorted(names - {"initialize"}):
+        for params in given:
+            yield {"method": method, "params": {**replay, **params, "cursor": "evil", "query": "evil", "searchId": 1}}
+    yield {"method": "session/load", "params": [session]}
+    yield {"method": "$/cancel_request", "params": {"requestId": 1}}
+
+
+async def share_all(served):
+    _, code = await served.guard.shares.make(3600.0, None, None)
+    return {"cookie": (await served.guard.redeem_share(code)).partition(";")[0], "origin": served.url}
+
+
+async def test_reader_never_causes_a_message_to_the_agent(tmp_path):
+    log = tmp_path / "log"
+    logging = agent("one", capabilities=EVERYTHING, log=str(log), store=str(tmp_path), results={"session/list": {}})
+    async with serving(tmp_path, agents=(logging,)) as served, talk(served, **served.headers) as owner:
+        await owner.call("initialize", GREETING)
+        session = (await owner.call("session/new", {"cwd": "/", "mcpServers": []}))["result"]["sessionId"]
+        before = log.read_text()
+        for greeting in (GREETING, GREETING_OF_V2):
+            async with talk(served, **await share_all(served)) as reader:
+                assert "result" in await reader.call("initialize", greeting)
+                for attack in attacks_of_a_reader(session):
+                    await reader.socket.send(json.dumps({"jsonrpc": "2.0", **attack}))
+                    await reader.call(attack["method"], attack["params"])
+                await reader.socket.send(json.dumps({"jsonrpc": "2.0", "id": "r1", "result": {"evil": True}}))
+                await reader.call("session/status", {"sessionId": session})
+        await owner.call("_echo", {})
+    sent = [json.loads(line) for line in log.read_text().removeprefix(before).splitlines()]
+    assert [message["method"] for message in sent] == ["_echo"]
+
+
+async def test_reader_loads_a_session_without_starting_the_agent(tmp_path):
+    starts, place = tmp_path / "starts", {"cwd": "/", "mcpServers": []}
+    stored = agent("one", capabilities=EVERYTHING, starts=str(starts), store=str(tmp_path))
+    async with serving(tmp_path, agents=(stored,)) as served, talk(served, **served.headers) as owner:
+        await owner.call("initialize", GREETING)
+        session = (await owner.call("session/new", place))["result"]["sessionId"]
+        await prompt(owner, session, "/steps []")
+    async with serving(tmp_path, agents=(stored,)) as served, talk(served, **await share_all(served)) as reader:
+        await reader.call("initialize", GREETING)
+        for later_s in (0, A_DAY_S):
+            await served.bridge.agent().sweep(time.monotonic() + later_s)
+        assert "result" in await reader.call("session/load", {"sessionId": session, **place})
+    assert len(starts.read_text()) == 2
+
+
+async def test_readers_leave_room_for_the_owners_viewers(tmp_path):
+    limits = {"max_viewers": 6, "max_readers": 4, "max_viewers_per_share": 3}
+    async with serving(tmp_path, **limits) as served, AsyncExitStack() as stack:
+        opened = []
+        for headers in [await share_all(served), await share_all(served)]:
+            opened.append(0)
+            with pytest.raises(InvalidStatus) as refused:
+                while True:
+                    await stack.enter_async_context(talk(served, **headers))
+                    opened[-1] += 1
+            assert refused.value.response.status_code == 503
+            assert "the limit" in json.loads(refused.value.response.body)["error"]
+        assert opened == [3, 1]
+        for _ in range(2):
+            owner = await stack.enter_async_context(talk(served, **served.headers))
+            assert "result" in await owner.call("initialize", GREETING)
+
+
+async def test_reader_connections_make_room_for_the_owner(tmp_path):
+    few = ServerLimits(max_sockets=6)
+    async with (
+        serving(tmp_path, limits=few) as served,
+        talk(served, **served.headers) as owner,
+        AsyncExitStack() as stack,
+    ):
+        headers = await share_all(served)
+        for _ in range(2 * few.max_sockets):
+            http = await stack.enter_async_context(httpx2.AsyncClient(base_url=served.url, headers=headers))
+            assert (await http.get("/config.json")).status_code == 200
+        async with httpx2.AsyncClient(base_url=served.url, headers=served.headers) as http:
+            assert (await http.get("/config.json")).status_code == 200
+        assert served.server.open_connections <= few.max_sockets
+        assert "result" in await owner.call("initialize", GREETING)
+
+
+async def test_reader_connections_do_not_cut_new_ones(tmp_path):
+    few = ServerLimits(max_sockets=6)
+    async with serving(tmp_path, limits=few) as served, AsyncExitStack() as stack:
+        headers = await share_all(served)
+        for _ in range(few.max_sockets):
+            http = await stack.enter_async_context(httpx2.AsyncClient(base_url=served.url, headers=headers))
+            assert (await http.get("/config.json")).status_code == 200
+        answer, owner = await stack.enter_async_context(open_stream(served))
+        for _ in range(few.max_sockets):
+            http = await stack.enter_async_context(httpx2.AsyncClient(base_url=served.url, headers=headers))
+            assert (await http.get("/config.json")).status_code == 200
+        owner.write(f"GET /config.json HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n".encode())
+        owner.write(f"authorization: Bearer {TOKEN}\r\n\r\n".encode())
+        assert (await answer.readline()).startswith(b"HTTP/1.1 200")
+
+
+async def test_readers_texts_do_not_delay_the_owners(served):
+    hostile = [f"{number} " + "[" * 60_000 for number in range(MAX_WAITING + 5)]
+    async with (
+        httpx2.AsyncClient(base_url=served.url, headers=await share_all(served), timeout=60) as reader,
+        httpx2.AsyncClient(base_url=served.url, headers=served.headers, timeout=60) as owner,
+    ):
+        flood = [asyncio.create_task(reader.post("/render", json={"markdown": text})) for text in hostile]
+        refused = await next(asyncio.as_completed(flood))
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"]
+        for word in ("a", "b", "c"):
+            answer = await owner.post("/render", json={"markdown": f"*{word}*"})
+            assert answer.json() == {"html": f"<p><em>{word}</em></p>\n"}
+        assert sum(not task.done() for task in flood) > MAX_WAITING // 2
+        for task in flood:
+            task.cancel()
+        await asyncio.wait(flood)
+
+
+async def test_revoked_share_disconnects_its_readers(served, owner, sessions, shared):
     headers, share = shared
     async with talk(served, **headers) as reader, httpx2.AsyncClient(base_url=served.url) as http:
         await reader.call("initialize", GREETING)
         listed = (await http.get("/shares", headers=served.headers)).json()["shares"]
         assert [(one["id"], one["session"], one["opened"]) for one in listed] == [(share["id"], sessions[0], True)]
         assert (await http.delete(f"/shares/{share['id']}", headers=served.headers)).status_code == 204
-        with pytest.raises(ConnectionClosed, match="withdrawn"):
+        with pytest.raises(ConnectionClosed, match="revoked this link"):
             while True:
                 await asyncio.wait_for(reader.socket.recv(), 20)
         assert (await http.get("/config.json", headers=headers)).status_code == 401
@@ -177,21 +314,21 @@ async def test_a_withdrawn_share_ends_at_once_for_those_who_are_there(served, ow
         assert (await http.get("/shares", headers=served.headers)).json() == {"shares": []}
 
 
-async def test_a_share_is_over_for_those_who_are_there_when_its_time_is(served, sessions):
+async def test_expired_share_disconnects_its_readers(served, sessions):
     _, code = await served.guard.shares.make(1.0, "one", sessions[0])
     cookie = (await served.guard.redeem_share(code)).partition(";")[0]
-    with pytest.raises(ConnectionClosed, match="time of this link"):
+    with pytest.raises(ConnectionClosed, match="this link has expired"):
         async with talk(served, cookie=cookie, origin=served.url) as reader:
             while True:
                 await asyncio.wait_for(reader.socket.recv(), 20)
 
 
-async def test_a_share_that_cannot_be_is_refused_in_words(served):
+async def test_invalid_share_is_refused_with_a_reason(served):
     async with httpx2.AsyncClient(base_url=served.url, headers=served.headers) as http:
         for asked, words in [
             ({"hours": 0}, "expected 1 to 720"),
-            ({"hours": 1, "session": "x"}, "names its agent"),
+            ({"hours": 1, "session": "x"}, "needs the session's agent"),
             ({"hours": 1, "session": "x", "agent": "one"}, "no such session"),
-            ({"hour": 1}, "another shape"),
+            ({"hour": 1}, "an unexpected shape"),
         ]:
             assert words in (await http.post("/shares", json=asked)).json()["error"]

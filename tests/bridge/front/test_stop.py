@@ -1,4 +1,4 @@
-"""Stopping with everything open."""
+"""Stopping the server with open streams."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.bridge.front.sockets import INITIALIZE, call, dial
 from tests.proc.processes import alive, children_of
 
 
-async def test_open_streams_are_ended_in_order_when_the_server_stops(tmp_path):
+async def test_stopping_the_server_ends_open_streams(tmp_path):
     async with asyncio.timeout(30):
         async with serving(tmp_path) as served:
             port = served.port
@@ -36,7 +36,7 @@ async def test_open_streams_are_ended_in_order_when_the_server_stops(tmp_path):
         await client.aclose()
 
 
-async def test_one_that_reads_nothing_does_not_hold_the_server_up(tmp_path):
+async def test_stalled_client_does_not_delay_the_stop(tmp_path):
     async with asyncio.timeout(30), serving(tmp_path) as served:
         stuck = await connect_http2(served)
         await stuck.__aenter__()
@@ -55,7 +55,7 @@ async def test_one_that_reads_nothing_does_not_hold_the_server_up(tmp_path):
     stuck.writer.close()
 
 
-async def test_what_renders_ends_with_the_server(tmp_path):
+async def test_render_worker_ends_with_the_server(tmp_path):
     async with serving(tmp_path) as served, httpx2.AsyncClient(base_url=served.url, headers=served.headers) as client:
         assert (await client.post("/render", json={"markdown": "*the end*"})).status_code == 200
         [worker] = [

@@ -15,7 +15,7 @@ from tests.bridge.front.serving import TOKEN, serving
 from tests.bridge.front.sockets import INITIALIZE, call, dial, open_session, order, until_answer
 
 
-async def test_a_turn_runs_over_a_websocket(served):
+async def test_turn_runs_over_a_websocket(served):
     async with dial(served) as socket:
         session = await open_session(socket)
         await socket.send(order(session, chunks=1_000, bytes=100))
@@ -25,7 +25,7 @@ async def test_a_turn_runs_over_a_websocket(served):
     assert [text for text in said if text[0].isdigit()] == [f"{number}:" + "x" * 100 for number in range(1_000)]
 
 
-async def test_the_upgrade_tells_the_connection_and_sets_the_cookie(served):
+async def test_upgrade_returns_connection_id_and_cookie(served):
     async with dial(served) as socket:
         headers = socket.response.headers
         assert served.bridge.agent().delivery.viewers.get(headers["Acp-Connection-Id"]) is not None
@@ -33,13 +33,13 @@ async def test_the_upgrade_tells_the_connection_and_sets_the_cookie(served):
         assert "Sec-WebSocket-Extensions" not in headers
 
 
-async def test_a_connection_of_a_websocket_is_none_over_http(served):
+async def test_websocket_connection_id_is_not_valid_over_http(served):
     async with dial(served) as socket, http_viewer(served) as viewer:
         viewer.id = socket.response.headers["Acp-Connection-Id"]
         assert (await viewer.post({"method": "x"})).status_code == 404
 
 
-async def test_a_viewer_is_gone_with_its_socket(served):
+async def test_viewer_closes_with_its_socket(served):
     async with dial(served) as socket:
         await call(socket, **INITIALIZE)
         viewer = served.bridge.agent().delivery.viewers.get(socket.response.headers["Acp-Connection-Id"])
@@ -47,7 +47,7 @@ async def test_a_viewer_is_gone_with_its_socket(served):
         await viewer.closed.wait()
 
 
-async def test_binary_frames_are_ignored_and_broken_text_is_answered(served):
+async def test_binary_frames_are_ignored_and_invalid_text_is_answered(served):
     async with dial(served) as socket:
         await call(socket, **INITIALIZE)
         await socket.send(b'{"jsonrpc":"2.0","id":5,"method":"session/new"}')
@@ -57,13 +57,13 @@ async def test_binary_frames_are_ignored_and_broken_text_is_answered(served):
     assert answer["error"]["code"] == -32700
 
 
-async def test_the_address_for_panels_takes_the_lines_of_a_pipe_as_binary_frames(served):
+async def test_panel_path_accepts_binary_frames(served):
     async with dial(served, "/message") as socket:
         await socket.send(json.dumps({"jsonrpc": "2.0", "id": 0, **INITIALIZE}).encode() + b"\n")
         assert json.loads(await asyncio.wait_for(socket.recv(), PATIENCE_S))["result"]["protocolVersion"] == 1
 
 
-async def test_line_breaks_are_white_space_between_words_and_an_error_within_them(served):
+async def test_line_breaks_are_allowed_only_between_tokens(served):
     async with dial(served) as socket:
         await call(socket, **INITIALIZE)
         await socket.send('{"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/\n"}}')
@@ -73,7 +73,7 @@ async def test_line_breaks_are_white_space_between_words_and_an_error_within_the
         assert (await until_answer(socket, 2))[-1]["result"]
 
 
-async def test_the_token_can_come_as_a_subprotocol(served):
+async def test_token_may_be_a_subprotocol(served):
     async with dial(served, headers={}, subprotocols=["acp", f"dragoman.token.{TOKEN}"]) as socket:
         assert socket.subprotocol == "acp"
         assert "result" in await call(socket, **INITIALIZE)
@@ -89,7 +89,7 @@ async def test_the_token_can_come_as_a_subprotocol(served):
         ("/", {"authorization": f"Bearer {TOKEN}"}, 404),
     ],
 )
-async def test_who_may_not_come_in_is_told_so_before_the_upgrade(served, path, headers, status):
+async def test_unauthorized_websocket_is_refused_before_the_upgrade(served, path, headers, status):
     with pytest.raises(InvalidStatus) as refused:
         async with dial(served, path, headers=headers):
             pass
@@ -97,14 +97,14 @@ async def test_who_may_not_come_in_is_told_so_before_the_upgrade(served, path, h
     assert json.loads(refused.value.response.body)["error"]
 
 
-async def test_a_rebound_name_is_refused_before_the_upgrade(served):
+async def test_rebound_name_is_refused_before_the_upgrade(served):
     with pytest.raises(InvalidStatus) as refused:
         async with dial(served, name="evil.example"):
             pass
     assert refused.value.response.status_code == 403
 
 
-async def test_one_viewer_too_many_is_told_to_come_later(tmp_path):
+async def test_viewer_over_the_limit_gets_retry_after(tmp_path):
     async with serving(tmp_path, max_viewers=1) as served, dial(served), http_viewer(served) as other:
         with pytest.raises(InvalidStatus) as refused:
             async with dial(served):
@@ -115,16 +115,17 @@ async def test_one_viewer_too_many_is_told_to_come_later(tmp_path):
         assert answer.headers["retry-after"]
 
 
-async def test_a_message_that_is_too_long_closes_the_socket_with_the_reason(tmp_path):
+async def test_too_long_message_closes_the_socket_with_a_reason(tmp_path):
     async with serving(tmp_path, max_message_bytes=100_000) as served, dial(served) as socket:
         await call(socket, **INITIALIZE)
         with pytest.raises(ConnectionClosed):
             await socket.send(" " * 200_000)
             await socket.recv()
         assert socket.close_code == 1009
+        assert socket.close_reason == "the message is longer than the limit of 100000 bytes; send smaller messages"
 
 
-async def test_a_socket_that_is_not_read_is_dropped_and_others_go_on(tmp_path):
+async def test_unread_socket_is_dropped_and_others_continue(tmp_path):
     async with serving(tmp_path, stall_s=2) as served, dial(served) as stuck, dial(served) as other:
         session = await open_session(stuck)
         await call(other, **INITIALIZE)
@@ -151,7 +152,7 @@ for text in socket: pass
 """
 
 
-async def test_a_peer_that_stops_answering_is_noticed(tmp_path):
+async def test_unresponsive_peer_is_detected(tmp_path):
     limits = ServerLimits(ping_s=0.2, silence_s=1.5, watch_s=0.1)
     async with serving(tmp_path, limits=limits) as served:
         peer = await asyncio.create_subprocess_exec(
@@ -159,7 +160,7 @@ async def test_a_peer_that_stops_answering_is_noticed(tmp_path):
         )
         try:
             viewer = served.bridge.agent().delivery.viewers.get((await peer.stdout.readline()).decode().strip())
-            with pytest.raises(TimeoutError):  # it is silent, but it answers pings
+            with pytest.raises(TimeoutError):  # silent, but it answers pings
                 await asyncio.wait_for(viewer.closed.wait(), 2 * limits.silence_s)
             os.kill(peer.pid, signal.SIGSTOP)
             await asyncio.wait_for(viewer.closed.wait(), PATIENCE_S)

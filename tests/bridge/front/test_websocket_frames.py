@@ -1,4 +1,4 @@
-"""WebSocket frames that break the rules, and those that are odd but right: the close codes of RFC 6455, 7.4.1."""
+"""Invalid and unusual WebSocket frames, and their close codes (RFC 6455, 7.4.1)."""
 
 import asyncio
 import json
@@ -10,6 +10,7 @@ from tests.bridge.front.client import PATIENCE_S
 from tests.bridge.front.raw_websocket import BINARY, CLOSE, CONT, PING, PONG, TEXT, frame, open_raw
 from tests.bridge.front.serving import serving
 from tests.bridge.front.sockets import INITIALIZE
+from tests.table import each_row
 from tests.waiting import until
 
 HELLO = json.dumps({"jsonrpc": "2.0", **INITIALIZE}).encode()
@@ -36,8 +37,8 @@ NOT_UTF8 = {
 }
 
 
-@pytest.mark.parametrize("frames", BROKEN.values(), ids=BROKEN)
-async def test_what_no_websocket_may_send_is_closed_with_1002(served, frames):
+@each_row("frames", BROKEN.values())
+async def test_invalid_frames_close_with_1002(served, frames):
     async with open_raw(served) as raw:
         raw.send(*frames)
         await raw.to_end()
@@ -45,7 +46,7 @@ async def test_what_no_websocket_may_send_is_closed_with_1002(served, frames):
 
 
 @pytest.mark.parametrize("frames", NOT_UTF8.values(), ids=NOT_UTF8)
-async def test_text_that_is_not_utf8_is_closed_with_1007(served, frames):
+async def test_invalid_utf8_closes_with_1007(served, frames):
     async with open_raw(served) as raw:
         raw.send(*frames)
         await raw.to_end()
@@ -54,7 +55,7 @@ async def test_text_that_is_not_utf8_is_closed_with_1007(served, frames):
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
 @pytest.mark.parametrize("in_fragments", [False, True])
-async def test_a_message_that_is_too_long_is_closed_with_1009_before_it_has_all_come(tmp_path, opcode, in_fragments):
+async def test_too_long_message_closes_early_with_1009(tmp_path, opcode, in_fragments):
     async with serving(tmp_path, max_message_bytes=10_000) as served, open_raw(served) as raw:
         if in_fragments:
             raw.send(frame(opcode, b"x" * 6_000, fin=False), frame(CONT, b"x" * 6_000, fin=False))
@@ -64,13 +65,13 @@ async def test_a_message_that_is_too_long_is_closed_with_1009_before_it_has_all_
         assert raw.close_code == 1009
 
 
-async def test_the_longest_message_is_not_too_long(tmp_path):
+async def test_longest_allowed_message_is_accepted(tmp_path):
     async with serving(tmp_path, max_message_bytes=10_000) as served, open_raw(served) as raw:
         raw.send(frame(TEXT, HELLO.ljust(10_000)))
         assert json.loads((await raw.next()).payload)["id"] == 0
 
 
-async def test_letters_may_be_cut_between_fragments(served):
+async def test_characters_may_span_fragments(served):
     async with open_raw(served) as raw:
         text = json.dumps({"jsonrpc": "2.0", **INITIALIZE, "note": "€" * 9}, ensure_ascii=False).encode()
         raw.send(*(frame(TEXT if at == 0 else CONT, text[at : at + 1], fin=False) for at in range(len(text))))
@@ -78,7 +79,7 @@ async def test_letters_may_be_cut_between_fragments(served):
         assert json.loads((await raw.next()).payload)["id"] == 0
 
 
-async def test_frames_may_be_cut_anywhere(served):
+async def test_frames_may_arrive_in_any_pieces(served):
     async with open_raw(served) as raw:
         for byte in frame(PING, b"here") + frame(TEXT, HELLO):
             raw.send(bytes([byte]))
@@ -89,7 +90,7 @@ async def test_frames_may_be_cut_anywhere(served):
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe9going", b"\x0f\xa0own"])
-async def test_a_close_is_answered_with_the_same_and_the_connection_ends(served, payload):
+async def test_close_frame_is_echoed_and_ends_the_connection(served, payload):
     async with open_raw(served) as raw:
         raw.send(frame(TEXT, HELLO), frame(CLOSE, payload))
         answers = [await raw.next() for _ in range(2)]
@@ -97,7 +98,7 @@ async def test_a_close_is_answered_with_the_same_and_the_connection_ends(served,
         await raw.to_end()
 
 
-async def test_what_came_before_a_close_is_still_taken(served):
+async def test_messages_before_a_close_are_delivered(served):
     async with open_raw(served) as raw:
         raw.send(frame(TEXT, HELLO))
         assert json.loads((await raw.next()).payload)["id"] == 0
@@ -105,10 +106,10 @@ async def test_what_came_before_a_close_is_still_taken(served):
         raw.send(frame(TEXT, json.dumps(new).encode()), frame(CLOSE, b"\x03\xe8"))
         await raw.to_end()
         agent = served.bridge.agent()
-        await until(lambda: agent.registry.sessions)
+        await until(lambda: agent.sessions.by_id)
 
 
-async def test_no_frame_is_in_the_log_whatever_its_level(served, caplog):
+async def test_frames_are_never_logged(served, caplog):
     caplog.set_level(logging.DEBUG)
     async with open_raw(served) as raw:
         raw.send(frame(TEXT, HELLO), frame(TEXT, b'{"jsonrpc":"2.0","method":"secret/word"}'), frame(CLOSE))
@@ -125,14 +126,14 @@ async def test_no_frame_is_in_the_log_whatever_its_level(served, caplog):
         (("x: y",), None, "Sec-WebSocket-Version"),
     ],
 )
-async def test_a_handshake_that_is_wrong_is_refused_in_words(served, headers, key, problem):
+async def test_invalid_handshake_is_refused_with_a_reason(served, headers, key, problem):
     async with open_raw(served, *headers, key=key) as raw:
         assert raw.head.startswith("HTTP/1.1 400 ")
         assert "sec-websocket-version: 13" in raw.head
         assert problem in (await asyncio.wait_for(raw.reader.read(), PATIENCE_S)).decode()
 
 
-async def test_what_comes_right_behind_the_handshake_is_not_lost(served):
+async def test_frames_directly_after_the_handshake_are_kept(served):
     async with open_raw(served, early=frame(TEXT, HELLO)) as raw:
         assert raw.head.startswith("HTTP/1.1 101 ")
         assert json.loads((await raw.next()).payload)["id"] == 0

@@ -1,4 +1,4 @@
-"""Whatever an agent writes, what reaches the page is text, in a few tags that can do nothing."""
+"""Rendered Markdown contains only text and a few harmless tags, whatever the agent writes."""
 
 import asyncio
 import re
@@ -8,7 +8,9 @@ import pytest
 
 from dragoman.bridge.front.highlight import CLASSES, LANGUAGES, MAX_CODE_CHARS
 from dragoman.bridge.front.markdown import TAGS
-from dragoman.bridge.front.render import CACHE_CHARS, MAX_CHARS, Renderer, plain_html
+from dragoman.bridge.front.render import CACHE_CHARS, MAX_CHARS, MAX_WAITING, Renderer, TooManyTextsError, plain_html
+from tests.table import each_row
+from tests.waiting import until
 
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel"},
@@ -22,7 +24,7 @@ ATTRIBUTES = {
 
 
 class Seen(HTMLParser):
-    """Every tag, attribute and text of a fragment, as a browser would meet them."""
+    """Collects the tags, attributes and texts of a fragment, as a browser parses them."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -47,11 +49,15 @@ class Seen(HTMLParser):
         return [value for tag, name, value in self.attributes if (tag, name) == ("a", "href")]
 
 
+SLOW = "[" * (MAX_CHARS - 100)
+SLOWISH = "[" * 4_000
+
+
 @pytest.fixture(scope="module")
 def renderer():
     made = Renderer()
     yield made
-    made.close()
+    asyncio.run(made.close())
 
 
 @pytest.fixture
@@ -68,7 +74,7 @@ def seen(renderer):
 
 
 def audited(html):
-    """Read a rendered text, and hold it against the allow list whatever it was."""
+    """Parse a rendered text and check it against the allow list."""
     found = Seen(html)
     assert set(found.tags) <= TAGS
     assert found.other == []
@@ -151,13 +157,13 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("attack", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_what_could_run_is_shown_as_text(seen, attack):
+@each_row("attack", HOSTILE.values())
+async def test_executable_markup_is_shown_as_text(seen, attack):
     await seen(attack)
 
 
-@pytest.mark.parametrize("scheme", ["javascript", "data", "vbscript", "file", "blob", "ftp", "ws", "tel", "x"])
-async def test_a_link_with_another_scheme_leads_nowhere(seen, scheme):
+@each_row("scheme", ["javascript", "data", "vbscript", "file", "blob", "ftp", "ws", "tel", "x"])
+async def test_link_with_another_scheme_is_removed(seen, scheme):
     found = await seen(f"[x]({scheme}:abc) <{scheme}:abc> ![p]({scheme}:abc) {scheme}:abc")
     assert found.links == []
     assert "x" in found.text
@@ -169,19 +175,19 @@ async def test_raw_html_stays_readable(seen):
     assert found.tags == ["p"]
 
 
-async def test_links_open_elsewhere_and_say_nothing_of_here(render):
+async def test_links_open_in_a_new_tab_without_referrer(render):
     html = await render("[x](https://e.example 't')")
     assert html == ('<p><a href="https://e.example" title="t" target="_blank" rel="noopener noreferrer">x</a></p>\n')
 
 
-async def test_a_picture_becomes_a_link_and_is_not_loaded(seen):
+async def test_picture_becomes_a_link(seen):
     found = await seen("![a cat](https://e.example/cat.png)")
     assert found.links == ["https://e.example/cat.png"]
     assert found.text.strip() == "a cat"
     assert "img" not in found.tags
 
 
-async def test_a_picture_in_a_link_is_that_links_words(seen):
+async def test_picture_inside_a_link_becomes_its_text(seen):
     found = await seen("[![a cat](https://e.example/cat.png)](https://e.example/)")
     assert found.links == ["https://e.example/"]
     assert found.text.strip() == "a cat"
@@ -196,44 +202,44 @@ async def test_a_picture_in_a_link_is_that_links_words(seen):
         ("https://e.example/?a=1&b=2, yes", "https://e.example/?a=1&b=2"),
     ],
 )
-async def test_a_bare_address_becomes_a_link_without_the_sentences_punctuation(seen, text, link):
+async def test_bare_url_becomes_a_link_without_punctuation(seen, text, link):
     found = await seen(text)
     assert found.links == [link]
     assert found.text.strip() == text
 
 
-async def test_an_address_in_code_stays_code(seen):
+async def test_url_in_code_stays_code(seen):
     assert (await seen("`https://e.example`")).links == []
 
 
-async def test_tables_strikes_and_tasks_are_known(render):
+async def test_tables_strikethrough_and_tasks_are_rendered(render):
     html = await render("|a|b|\n|:-|-:|\n|1|~~2~~|\n\n- [ ] open\n- [x] done\n")
     assert '<td class="right"><s>2</s></td>' in html
     assert '<li class="task">☐ open</li>' in html
     assert '<li class="task">☑ done</li>' in html
 
 
-async def test_code_is_coloured_by_classes_and_framed_with_its_language(render):
+async def test_code_is_highlighted_by_classes(render):
     html = await render("```py\ndef f(): pass\n```")
     assert html.startswith('<div class="code" data-language="py"><pre><code><span class="k">def</span>')
     assert "style=" not in html
 
 
 @pytest.mark.parametrize("language", ["", "nolanguage", "guess", "text"])
-async def test_code_of_an_unknown_language_stays_plain(seen, language):
+async def test_code_of_an_unknown_language_is_not_highlighted(seen, language):
     found = await seen(f"```{language}\ndef f(): pass\n```")
     assert found.tags == ["div", "pre", "code"]
     assert found.text.strip() == "def f(): pass"
 
 
-@pytest.mark.parametrize("language", sorted(LANGUAGES))
-async def test_every_language_shows_hostile_code_whole(seen, language):
+@each_row("language", sorted(LANGUAGES))
+async def test_every_language_keeps_hostile_code_complete(seen, language):
     code = "<script>alert('1')</script> \"<img src=x onerror=alert(1)>\" </code></pre> # ${x} `y` /* z */ &lt; &amp;"
     found = await seen(f"````{language}\n{code}\n````")
     assert found.text.strip() == code
 
 
-async def test_code_keeps_its_empty_lines_and_spaces(seen):
+async def test_code_keeps_empty_lines_and_spaces(seen):
     code = "\n\n  x = 1\n\n\t\n"
     assert (await seen(f"```python\n{code}```")).text.removesuffix("\n") == code
 
@@ -241,78 +247,111 @@ async def test_code_keeps_its_empty_lines_and_spaces(seen):
 MARKS = """[ ![ ]( []( * **a _a ~~a ` ``` < <a & \\ | |a > - 1. # https:// (https://e.example/ [a]: [x]""".split()  # noqa: SIM905 -- marks, not quotes
 
 
-@pytest.mark.parametrize("mark", [*MARKS, "> ", "\t", "a\n", "- a\n  ", "|a|\n|-|\n", "é", "\0"])
-async def test_long_runs_of_marks_end_and_stay_harmless(seen, mark):
+@each_row("mark", [*MARKS, "> ", "\t", "a\n", "- a\n  ", "|a|\n|-|\n", "é", "\0"])
+async def test_long_runs_of_marks_stay_harmless(seen, mark):
     await seen((mark * MAX_CHARS)[: MAX_CHARS // 4])
 
 
 @pytest.mark.parametrize("opening", ["> ", "- ", "1. ", "> - "])
-async def test_deep_nesting_ends(seen, opening):
+async def test_deep_nesting_is_limited(seen, opening):
     found = await seen(opening * 5_000 + "deep")
     assert len(found.tags) < 1_000
 
 
-async def test_deep_emphasis_ends(seen):
+async def test_deep_emphasis_is_limited(seen):
     found = await seen("*a **b " * 3_000 + "x" + "** *" * 3_000)
     assert "x" in found.text
 
 
-@pytest.mark.parametrize("language", ["python", "javascript", "html", "cpp", "bash", "markdown", "perl", "ruby"])
-async def test_code_that_regular_expressions_suffer_from_is_shown_whole(seen, language):
+@each_row("language", ["python", "javascript", "html", "cpp", "bash", "markdown", "perl", "ruby"])
+async def test_code_that_hangs_regular_expressions_is_complete(seen, language):
     code = "\n".join(("a(" * 400, '"\\' * 400, "<a " * 400, "/*" * 400, "${" * 400, " " * 800 + "!")) * 8
     assert len(code) < MAX_CODE_CHARS
     assert (await seen(f"~~~~{language}\n{code}\n~~~~")).text.strip() == code.strip()
 
 
-async def test_a_text_that_holds_up_the_highlighter_is_shown_whole_without_colours(seen):
+async def test_text_that_hangs_the_highlighter_is_shown_plain(seen):
     code = "\n" * (MAX_CODE_CHARS - 10) + "int x;"
     found = await seen(f"# Title\n\n```c\n{code}\n```")
     assert found.tags == ["h1", "div", "pre", "code"]
     assert found.text.endswith(code + "\n\n")
 
 
-async def test_the_next_text_is_rendered_after_a_worker_was_lost(renderer):
-    renderer.close()
+async def test_next_text_is_rendered_after_a_timeout():
+    renderer = Renderer(max_work_s=0.2)
+    assert await renderer.render(SLOW) == plain_html(SLOW)
     assert await renderer.render("*again*") == "<p><em>again</em></p>\n"
+    await renderer.close()
 
 
-async def test_a_text_that_is_being_rendered_does_not_hold_up_the_end(renderer):
+async def test_waiting_texts_do_not_delay_closing():
+    renderer = Renderer()
     await renderer.render("*first*")
     code = "\n" * (MAX_CODE_CHARS - 10) + "int y;"
-    text = f"# Title\n\n```c\n{code}\n```"
-    rendering = asyncio.create_task(renderer.render(text))
-    await asyncio.sleep(0)
-    await asyncio.to_thread(renderer.close)
-    assert await rendering == plain_html(text)
+    texts = [f"# {number}\n\n```c\n{code}\n```" for number in range(9)]
+    rendering = [asyncio.create_task(renderer.render(text)) for text in texts]
+    await until(lambda: renderer.waiting == len(texts) - 1)
+    await renderer.close()
+    assert await asyncio.gather(*rendering) == [plain_html(text) for text in texts]
 
 
-async def test_a_block_too_long_to_colour_is_plain_and_whole(seen):
+async def test_texts_without_a_waiting_client_are_not_rendered(renderer):
+    left = [asyncio.create_task(renderer.render(f"{number} {SLOWISH}")) for number in range(MAX_WAITING)]
+    await until(lambda: 0 < renderer.waiting < MAX_WAITING)
+    for task in left:
+        task.cancel()
+    await asyncio.wait(left)
+    assert renderer.waiting == 0
+    assert await renderer.render("*next*") == "<p><em>next</em></p>\n"
+
+
+async def test_more_waiting_texts_than_the_limit_are_refused(renderer):
+    waiting = [asyncio.create_task(renderer.render(f"{number} {SLOWISH}")) for number in range(MAX_WAITING + 2)]
+    with pytest.raises(TooManyTextsError):
+        await waiting[-1]
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+
+
+async def test_clients_take_turns(renderer):
+    many = [asyncio.create_task(renderer.render(f"turn {number} {SLOWISH}", "many")) for number in range(MAX_WAITING)]
+    await until(lambda: 0 < renderer.waiting < MAX_WAITING)
+    before = sum(task.done() for task in many)
+    assert await renderer.render("*other*", "other") == "<p><em>other</em></p>\n"
+    assert sum(task.done() for task in many) - before <= 2
+    for task in many:
+        task.cancel()
+    await asyncio.wait(many)
+
+
+async def test_too_long_block_is_not_highlighted(seen):
     code = "x = 1\n" * (MAX_CODE_CHARS // 6 + 1)
     found = await seen(f"```python\n{code}```")
     assert "span" not in found.tags
     assert found.text.strip() == code.strip()
 
 
-async def test_a_text_too_long_comes_back_as_it_was(seen):
+async def test_too_long_text_is_returned_unrendered(seen):
     text = "<b>*x*</b> " * (MAX_CHARS // 10)
     found = await seen(text)
     assert found.tags == ["div"]
     assert found.text == text
 
 
-async def test_a_text_is_made_once(renderer):
+async def test_text_is_rendered_once(renderer):
     first = await renderer.render("*x*")
     assert await renderer.render("*x*") is first
 
 
-async def test_what_is_kept_is_bounded(renderer):
+async def test_cache_is_bounded(renderer):
     texts = [f"{n} " + "lorem ipsum " * (MAX_CHARS // 13) for n in range(2 * CACHE_CHARS // MAX_CHARS)]
     for text in texts:
         await renderer.render(text)
     assert renderer.kept_chars <= CACHE_CHARS
 
 
-async def test_the_event_loop_goes_on_meanwhile(render):
+async def test_event_loop_is_not_blocked_by_rendering(render):
     beats = 0
 
     async def beat():

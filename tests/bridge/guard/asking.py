@@ -1,4 +1,4 @@
-"""Requests as an ASGI server hands them to the guard."""
+"""ASGI requests for the guard."""
 
 import msgspec
 
@@ -16,14 +16,14 @@ def make_guard(token=None, **options):
 
 
 def make_strict_guard(token, **bursts):
-    """Return a guard that allows so many of each kind, and then no more within a test."""
+    """Return a guard whose rates allow this many events of each kind during a test."""
     policy = make_policy(token, names=served_names("127.0.0.1"), port=PORT)
     rates = {name: Rate(burst=burst, per_s=1e-6) for name, burst in bursts.items()}
     return Guard(msgspec.structs.replace(policy, **rates))
 
 
 def ask(method="GET", *, host=HOST, peer="127.0.0.1", query=b"", more=(), **headers):
-    """Return the scope of a request; `more` has headers that come again."""
+    """Return the scope of a request. `more` has repeated headers."""
     named = {"host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
     pairs = [(name, value) for name, value in named.items() if value is not None]
     return {
@@ -47,7 +47,7 @@ def bearer(token):
 
 
 def cookie_of(set_cookie):
-    """Return what a browser sends back."""
+    """Return the Cookie header that a browser sends."""
     return set_cookie.partition(";")[0]
 
 

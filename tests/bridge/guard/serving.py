@@ -1,4 +1,4 @@
-"""A bridge as a child process, and raw requests to it."""
+"""A bridge in a child process, and raw requests to it."""
 
 import base64
 import json
@@ -60,14 +60,14 @@ class Served(NamedTuple):
         return "".join(self.err)
 
     def ask(self, line, *headers, body=b"", host=None):
-        """Send a request as it is written here and return the answer."""
+        """Send a raw request and return the answer."""
         host_lines = [f"Host: {self.host if host is None else host}"] if host != "" else []
         length = [f"Content-Length: {len(body)}"] if body else []
         lines = [f"{line} HTTP/1.1", *host_lines, *headers, *length, "Connection: close", "", ""]
         return send_raw(self.port, "\r\n".join(lines).encode("latin-1") + body)
 
     def upgrade(self, *headers, path="/acp", host=None):
-        """Ask for a WebSocket and return the answer to that."""
+        """Request a WebSocket and return the answer."""
         lines = [
             f"GET {path} HTTP/1.1",
             f"Host: {host or self.host}",
@@ -93,7 +93,7 @@ class Served(NamedTuple):
 
 
 def send_raw(port, data, *, to_end=True):
-    """Send bytes and return what comes back: to the end of the connection, or of the headers."""
+    """Send bytes and return the answer up to the end of the connection or of the headers."""
     with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as connection:
         connection.sendall(data)
         return read_answer(connection, to_end=to_end)
@@ -118,9 +118,12 @@ def scripted(*turns):
 
 
 @contextmanager
-def serving(home, *options, agent=None, port=0, **variables):
-    """Run `dragoman serve --json`, with a scripted agent unless another is given, or `()` for its own."""
-    command = [sys.executable, "-m", "dragoman", "serve", "--json", "--port", str(port), *options]
+def serving(home, *options, agent=None, port=0, through=(), **variables):
+    """Run `dragoman serve --json` with a scripted agent, another one, or `()` for our own.
+
+    `through` is a prefix for the command.
+    """
+    command = [*through, sys.executable, "-m", "dragoman", "serve", "--format", "json", "--port", str(port), *options]
     agent = scripted() if agent is None else agent
     process = subprocess.Popen(
         [*command, *(["--", *agent] if agent else [])],

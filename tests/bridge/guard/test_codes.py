@@ -9,7 +9,7 @@ async def test_a_code_works_once():
     assert await codes.redeem(code) is False
 
 
-async def test_an_unknown_code_is_worth_nothing():
+async def test_unknown_code_is_invalid():
     codes = LinkCodes()
     code = await codes.make()
     assert [await codes.redeem(wrong) for wrong in ("", code[:-1], code + "=", code.swapcase(), "\udcff")] == [
@@ -18,7 +18,7 @@ async def test_an_unknown_code_is_worth_nothing():
     assert await codes.redeem(code) is True
 
 
-async def test_a_code_ends_after_its_time():
+async def test_code_expires():
     clock = Clock()
     codes = LinkCodes(clock)
     kept, late = await codes.make(), await codes.make()
@@ -28,7 +28,7 @@ async def test_a_code_ends_after_its_time():
     assert await codes.redeem(late) is False
 
 
-async def test_the_oldest_code_goes_when_there_are_too_many():
+async def test_oldest_code_is_removed_at_the_limit():
     codes = LinkCodes()
     made = [await codes.make() for _ in range(MAX_CODES + 1)]
     assert await codes.redeem(made[0]) is False

@@ -1,4 +1,4 @@
-"""The gate over real sockets: what a hostile page, program or name server can send, sent as bytes."""
+"""The guard over real sockets, with raw requests of hostile pages, programs and name servers."""
 
 import json
 
@@ -7,6 +7,7 @@ import h2.events
 import pytest
 
 from tests.bridge.guard.serving import TIMEOUT_S, serving
+from tests.table import each_row
 
 CLOSED = ["GET /acp", "POST /acp", "DELETE /acp", "GET /config.json", "POST /render", "POST /link", "POST /logout"]
 OPEN = ["GET /", "HEAD /", "GET /login", "GET /static/js/app/app.js"]
@@ -56,22 +57,22 @@ def fill(pattern, served):
 # ── without a credential ────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("line", [*CLOSED, "GET /nothing", "GET /acp/dragoman", "GET //acp", "OPTIONS /acp"])
-def test_cve_2025_49596_nothing_behind_the_gate_answers_without_a_token(served, line):
+@each_row("line", [*CLOSED, "GET /nothing", "GET /acp/dragoman", "GET //acp", "OPTIONS /acp"])
+def test_cve_2025_49596_every_path_needs_a_token(served, line):
     answer = served.ask(line)
     assert answer.status == 401
     assert answer.header("www-authenticate") == 'Bearer realm="dragoman"'
     assert answer.header("cache-control") == "no-store"
 
 
-def test_cve_2026_22812_an_agent_cannot_be_started_without_a_token_from_loopback(served):
+def test_cve_2026_22812_loopback_needs_a_token(served):
     assert served.ask("POST /acp", *JSON, body=INITIALIZE).status == 401
     assert served.upgrade().status == 401
     assert served.upgrade("Sec-WebSocket-Protocol: acp").status == 401
 
 
 @pytest.mark.parametrize("name", ["Acp-Connection-Id", "Acp-Session-Id", "X-Forwarded-User"])
-def test_cve_2026_52869_the_id_of_a_live_connection_opens_nothing(served, name):
+def test_cve_2026_52869_connection_id_is_not_a_credential(served, name):
     begun = served.ask("POST /acp", *JSON, served.bearer, body=INITIALIZE)
     assert begun.status == 200, begun
     known = begun.header("acp-connection-id")
@@ -83,11 +84,11 @@ def test_cve_2026_52869_the_id_of_a_live_connection_opens_nothing(served, name):
     assert served.ask("DELETE /acp", f"Acp-Connection-Id: {known}", served.bearer).status < 300
 
 
-# ── foreign pages, and foreign names ────────────────────────────────────────────────────────────────
+# ── foreign pages and names ─────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pattern", FOREIGN_ORIGINS)
-def test_cve_2025_52882_no_websocket_is_opened_for_a_foreign_page(served, cookie, pattern):
+@each_row("pattern", FOREIGN_ORIGINS)
+def test_cve_2025_52882_foreign_page_opens_no_websocket(served, cookie, pattern):
     origin = f"Origin: {fill(pattern, served)}"
     for credential in (cookie, served.bearer, f"Sec-WebSocket-Protocol: acp, dragoman.token.{served.token}"):
         answer = served.upgrade(origin, credential)
@@ -95,8 +96,8 @@ def test_cve_2025_52882_no_websocket_is_opened_for_a_foreign_page(served, cookie
         assert answer.header("upgrade") is None
 
 
-@pytest.mark.parametrize("pattern", FOREIGN_ORIGINS)
-def test_cve_2026_40110_an_origin_like_ours_gets_nothing_and_no_leave_to_read(served, cookie, pattern):
+@each_row("pattern", FOREIGN_ORIGINS)
+def test_cve_2026_40110_similar_origin_is_refused(served, cookie, pattern):
     origin = f"Origin: {fill(pattern, served)}"
     for line in (*CLOSED, *OPEN, "OPTIONS /acp"):
         answer = served.ask(line, origin, cookie)
@@ -105,8 +106,8 @@ def test_cve_2026_40110_an_origin_like_ours_gets_nothing_and_no_leave_to_read(se
     assert served.ask("GET /config.json", origin, served.bearer).status == 403
 
 
-@pytest.mark.parametrize("pattern", FOREIGN_HOSTS)
-def test_a_rebound_host_reaches_neither_page_nor_agent(served, cookie, pattern):
+@each_row("pattern", FOREIGN_HOSTS)
+def test_rebound_host_reaches_nothing(served, cookie, pattern):
     host = fill(pattern, served)
     for line in (*OPEN, "GET /config.json"):
         assert served.ask(line, cookie, f"Origin: http://{host}", host=host).status == 403
@@ -122,7 +123,7 @@ def test_a_rebound_host_is_refused_over_http2_as_well(served):
 
 
 @pytest.mark.parametrize("host", ["LOCALHOST:{port}", "localhost:{port}", "[::1]:{port}", "[0:0::1]:{port}"])
-def test_the_names_of_this_machine_are_let_in(served, host):
+def test_loopback_names_are_accepted(served, host):
     assert served.ask("GET /config.json", served.bearer, host=fill(host, served)).status == 200
 
 
@@ -138,17 +139,17 @@ def test_a_request_without_a_host_is_refused(served):
     assert served.ask("GET /config.json", served.bearer, host="").status == 400
 
 
-# ── the ways in ─────────────────────────────────────────────────────────────────────────────────────
+# ── credentials ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_websocket_with_the_token_in_a_subprotocol_is_opened_and_the_token_is_not_sent_back(served):
+def test_websocket_token_subprotocol_is_not_echoed(served):
     answer = served.upgrade(f"Sec-WebSocket-Protocol: acp, dragoman.token.{served.token}", f"Origin: {served.origin}")
     assert answer.status == 101
     assert answer.header("sec-websocket-protocol") == "acp"
     assert served.token not in str(answer)
 
 
-def test_a_websocket_with_the_cookie_is_opened_for_our_own_page_alone(served, cookie):
+def test_websocket_cookie_works_only_for_our_page(served, cookie):
     assert served.upgrade(cookie, f"Origin: {served.origin}").status == 101
     assert served.upgrade(cookie).status == 403
 
@@ -160,12 +161,12 @@ def test_a_cookie_changes_nothing_without_an_origin(served, cookie):
 
 
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])
-def test_a_page_of_another_port_cannot_ride_on_the_cookie(served, cookie, site):
+def test_page_of_another_port_cannot_use_the_cookie(served, cookie, site):
     assert served.ask("GET /config.json", cookie, f"Sec-Fetch-Site: {site}").status == 403
 
 
 @pytest.mark.parametrize("path", ["/acp", "/config.json", "/", "/login", "/static/js/app/app.js"])
-def test_a_token_in_the_query_is_refused_loudly_everywhere(served, path):
+def test_token_in_the_query_is_refused_everywhere(served, path):
     for query in (f"token={served.token}", f"access_token={served.token}", f"x={served.token}"):
         answer = served.ask(f"GET {path}?{query}", served.bearer)
         assert answer.status == 400
@@ -180,7 +181,7 @@ def make_link(served):
     return f"/{json.loads(answer.body)['path']}"
 
 
-def test_a_link_works_once_and_leads_to_the_page_without_its_code(served):
+def test_link_works_once_and_redirects_without_its_code(served):
     link = make_link(served)
     first = served.ask(f"GET {link}")
     assert (first.status, first.header("location")) == (303, "./")
@@ -191,7 +192,7 @@ def test_a_link_works_once_and_leads_to_the_page_without_its_code(served):
     assert second.header("set-cookie") is None
 
 
-def test_looking_at_a_link_does_not_use_it_up(served):
+def test_preview_does_not_use_a_link(served):
     link = make_link(served)
     assert served.ask(f"HEAD {link}").header("set-cookie") is None
     assert served.ask(f"GET {link}", "Sec-Purpose: prefetch;prerender").header("set-cookie") is None
@@ -199,7 +200,7 @@ def test_looking_at_a_link_does_not_use_it_up(served):
     assert served.ask(f"GET {link}").status == 303
 
 
-def test_a_link_of_a_rebound_host_is_not_used_up(served):
+def test_rebound_host_does_not_use_a_link(served):
     link = make_link(served)
     assert served.ask(f"GET {link}", host="evil.example").status == 403
     assert served.ask(f"GET {link}").status == 303
@@ -211,7 +212,7 @@ def test_the_cookie_is_strict_and_named_after_the_port(served):
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(traits)
 
 
-def test_a_reader_can_make_no_links(served):
+def test_reader_cannot_create_links(served):
     made = served.ask("POST /shares", served.bearer, *JSON, body=b'{"hours": 1}')
     cookie = served.ask(f"GET /{json.loads(made.body)['path']}").header("set-cookie").partition(";")[0]
     headers = (f"Cookie: {cookie}", f"Origin: {served.origin}", *JSON)
@@ -219,7 +220,7 @@ def test_a_reader_can_make_no_links(served):
     assert served.ask("POST /link", *headers, body=b'{"role":"owner"}').status == 403
 
 
-def test_the_token_logs_in_by_a_form_and_a_wrong_one_does_not(served):
+def test_login_form_accepts_only_the_token(served):
     good = served.ask("POST /login", *JSON, body=json.dumps({"token": served.token}).encode())
     assert good.header("set-cookie").startswith(f"dragoman_{served.port}=owner.")
     bad = served.ask("POST /login", *JSON, body=json.dumps({"token": served.token[:-1]}).encode())
@@ -239,7 +240,7 @@ def test_logging_out_removes_the_cookie(served):
     assert answer.header("set-cookie").startswith(f"dragoman_{served.port}=; Max-Age=0")
 
 
-def test_a_cookie_survives_a_restart_and_ends_with_the_token(tmp_path):
+def test_cookie_survives_a_restart_until_the_token_changes(tmp_path):
     with serving(tmp_path) as first:
         port = first.port
         cookie = f"Cookie: {first.log_in()}"
@@ -255,12 +256,12 @@ def test_a_cookie_survives_a_restart_and_ends_with_the_token(tmp_path):
         assert third.ask("GET /config.json", first.bearer).status == 401
 
 
-# ── what every answer says ──────────────────────────────────────────────────────────────────────────
+# ── headers of every answer ─────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("line", [*OPEN, "GET /config.json", "GET /nothing", "PUT /", "GET /static/../token"])
-@pytest.mark.parametrize("is_known", [True, False])
-def test_every_answer_tells_the_browser_to_be_careful(served, line, is_known):
+@each_row("line", [*OPEN, "GET /config.json", "GET /nothing", "PUT /", "GET /static/../token"])
+@each_row("is_known", [True, False])
+def test_every_answer_has_security_headers(served, line, is_known):
     answer = served.ask(line, *([served.bearer] if is_known else []))
     assert answer.all("x-content-type-options") == ["nosniff"]
     assert answer.all("referrer-policy") == ["no-referrer"]
@@ -280,13 +281,13 @@ def test_the_page_has_the_strict_policy(served):
     assert "unsafe" not in policy
 
 
-def test_what_depends_on_who_asks_is_not_cached(served):
+def test_answers_for_one_client_are_not_cached(served):
     assert served.ask("GET /config.json", served.bearer).all("cache-control") == ["no-store"]
     assert served.ask("GET /config.json").all("cache-control") == ["no-store"]
 
 
 def ask_http2(served, method, path, authority, **headers):
-    """Ask over HTTP/2 by prior knowledge and return the status."""
+    """Send a request over HTTP/2 by prior knowledge and return the status."""
     import socket
 
     connection = h2.connection.H2Connection()

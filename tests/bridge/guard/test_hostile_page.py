@@ -1,4 +1,4 @@
-"""A browser that is logged in opens a page of somebody else: on another port, so that the cookie goes along."""
+"""A logged-in browser opens a hostile page on another port, so that the browser sends the cookie."""
 
 import http.server
 import threading
@@ -82,7 +82,7 @@ class Blank(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hostile_origin():
-    """Return where a page of somebody else is served, on this machine."""
+    """The origin of a hostile page on this machine."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Blank) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -105,7 +105,7 @@ def context(browser):
         yield made
 
 
-def test_a_page_of_another_port_gets_nothing_though_the_browser_is_logged_in(tmp_path, context, hostile_origin):
+def test_hostile_page_gets_nothing_from_a_logged_in_browser(tmp_path, context, hostile_origin):
     with serving(tmp_path, DRAGOMAN_LOG="info") as served:
         own = context.new_page()
         own.goto(served.url)
@@ -132,10 +132,10 @@ def test_a_page_of_another_port_gets_nothing_though_the_browser_is_logged_in(tmp
         assert own.evaluate("() => fetch('config.json').then((answer) => answer.status)") == 200
         assert served.stop() == 0
     assert "another page sent this" in served.stderr
-    assert "pages of that origin may not ask" in served.stderr
+    assert "pages of that origin may not use" in served.stderr
 
 
-def test_the_browser_keeps_the_cookie_from_scripts_and_the_code_from_its_address(tmp_path, context):
+def test_cookie_and_code_are_hidden_from_scripts(tmp_path, context):
     with serving(tmp_path) as served:
         page = context.new_page()
         page.goto(served.url)

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.bridge.guard.origin import normalize_host, normalize_origin
+from tests.table import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "normal"),
     [
         ("localhost:8421", "localhost:8421"),
@@ -24,7 +25,7 @@ def test_a_host_has_one_normal_form(text, normal):
     assert normalize_host(text) == normal
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -56,7 +57,7 @@ def test_a_host_has_one_normal_form(text, normal):
         "x" * 300,
     ],
 )
-def test_what_is_no_plain_host_has_no_normal_form(text):
+def test_invalid_host_has_no_normal_form(text):
     assert normalize_host(text) is None
 
 
@@ -76,7 +77,7 @@ def test_an_origin_has_one_normal_form(text, normal):
     assert normalize_origin(text) == normal
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "null",
@@ -100,7 +101,7 @@ def test_an_origin_has_one_normal_form(text, normal):
         "ws://localhost:8421",
     ],
 )
-def test_what_is_no_plain_origin_has_no_normal_form(text):
+def test_invalid_origin_has_no_normal_form(text):
     assert normalize_origin(text) is None
 
 
@@ -116,7 +117,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_a_normal_form_is_its_own_and_hides_nothing(text):
+def test_normal_form_is_idempotent(text):
     for normalize in (normalize_host, normalize_origin):
         normal = normalize(text)
         if normal is not None:
@@ -126,7 +127,7 @@ def test_a_normal_form_is_its_own_and_hides_nothing(text):
 
 
 @given(st.tuples(PIECES, st.sampled_from(["http://localhost:8421", "HTTP://LOCALHOST:08421"]), PIECES).map("".join))
-def test_only_what_a_browser_reads_the_same_way_is_one_of_ours(text):
+def test_accepted_origins_match_the_browsers_parsing(text):
     if normalize_origin(text) == "http://localhost:8421":
         parts = urlsplit(text)
         assert (parts.scheme, parts.hostname, parts.port) == ("http", "localhost", 8421)

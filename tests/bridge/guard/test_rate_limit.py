@@ -4,37 +4,37 @@ from dragoman.bridge.guard.rate_limit import MAX_PEERS, Rate, RateLimiter, Token
 from tests.bridge.clock import Clock
 
 
-def test_a_burst_is_let_through_and_then_one_at_a_time():
+def test_burst_is_allowed_then_the_rate_applies():
     clock = Clock()
     limiter = RateLimiter(Rate(burst=3, per_s=0.5), clock)
-    assert [limiter.take("a") for _ in range(3)] == [0, 0, 0]
-    assert limiter.take("a") == 2.0
+    assert [limiter.acquire("a") for _ in range(3)] == [0, 0, 0]
+    assert limiter.acquire("a") == 2.0
     clock.now += 2
-    assert limiter.take("a") == 0
-    assert limiter.take("a") == 2.0
+    assert limiter.acquire("a") == 0
+    assert limiter.acquire("a") == 2.0
 
 
-def test_waiting_gives_no_more_than_the_burst():
+def test_waiting_restores_at_most_the_burst():
     clock = Clock()
     limiter = RateLimiter(Rate(burst=2, per_s=1), clock)
     clock.now += 1000
-    assert [bool(limiter.take("a")) for _ in range(3)] == [False, False, True]
+    assert [bool(limiter.acquire("a")) for _ in range(3)] == [False, False, True]
 
 
-def test_one_address_does_not_count_for_another():
+def test_addresses_are_counted_separately():
     limiter = RateLimiter(Rate(burst=1, per_s=1), Clock())
-    assert (limiter.take("a"), limiter.take("b")) == (0, 0)
-    assert limiter.take("a") > 0
+    assert (limiter.acquire("a"), limiter.acquire("b")) == (0, 0)
+    assert limiter.acquire("a") > 0
 
 
-def test_the_address_that_was_not_seen_for_longest_is_forgotten():
+def test_least_recently_seen_address_is_forgotten():
     limiter = RateLimiter(Rate(burst=1, per_s=1), Clock())
     for number in range(MAX_PEERS):
-        limiter.take(str(number))
-    assert limiter.take("0") > 0
-    limiter.take("one more")
-    assert limiter.take("0") > 0
-    assert limiter.take("1") == 0
+        limiter.acquire(str(number))
+    assert limiter.acquire("0") > 0
+    limiter.acquire("one more")
+    assert limiter.acquire("0") > 0
+    assert limiter.acquire("1") == 0
 
 
 @pytest.mark.parametrize(
@@ -48,40 +48,40 @@ def test_the_address_that_was_not_seen_for_longest_is_forgotten():
         ("unix:", "unix:"),
     ],
 )
-def test_a_network_of_ipv6_counts_as_one_address(address, peer):
+def test_ipv6_network_counts_as_one_address(address, peer):
     assert peer_of(address) == peer
 
 
-def test_a_bucket_pays_its_burst_at_once_and_no_more():
+def test_bucket_allows_its_burst_at_once():
     bucket = TokenBucket(Rate(burst=5, per_s=1.0), Clock())
-    assert [bucket.take(2) for _ in range(4)] == [True, True, False, False]
-    assert bucket.take(1)
+    assert [bucket.acquire(2) for _ in range(4)] == [True, True, False, False]
+    assert bucket.acquire(1)
 
 
-def test_a_bucket_fills_with_time_up_to_its_burst():
+def test_bucket_refills_over_time():
     clock = Clock()
     bucket = TokenBucket(Rate(burst=5, per_s=2.0), clock)
-    assert bucket.take(5)
+    assert bucket.acquire(5)
     clock.now += 1
-    assert [bucket.take(1) for _ in range(3)] == [True, True, False]
+    assert [bucket.acquire(1) for _ in range(3)] == [True, True, False]
     clock.now += 1_000
-    assert [bucket.take(1) for _ in range(6)] == [True] * 5 + [False]
+    assert [bucket.acquire(1) for _ in range(6)] == [True] * 5 + [False]
 
 
-def test_something_can_be_put_back_up_to_the_burst():
+def test_added_tokens_are_capped_at_the_burst():
     bucket = TokenBucket(Rate(burst=5, per_s=1.0), Clock())
-    assert bucket.take(5)
+    assert bucket.acquire(5)
     bucket.add(2)
-    assert [bucket.take(1) for _ in range(3)] == [True, True, False]
+    assert [bucket.acquire(1) for _ in range(3)] == [True, True, False]
     bucket.add(1_000)
-    assert not bucket.take(6)
+    assert not bucket.acquire(6)
 
 
 def test_a_higher_rate_fills_the_bucket_once():
     bucket = TokenBucket(Rate(burst=5, per_s=1.0), Clock())
-    assert not bucket.take(6)
+    assert not bucket.acquire(6)
     more = Rate(burst=50, per_s=1.0)
     bucket.change_rate(more)
-    assert bucket.take(50)
+    assert bucket.acquire(50)
     bucket.change_rate(more)
-    assert not bucket.take(1)
+    assert not bucket.acquire(1)

@@ -1,4 +1,4 @@
-"""The token is in its file, on the first line of --json, and nowhere else."""
+"""The token appears only in its file and on the first line of --json."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def family(pid):
-    """Return a process and all below it."""
+    """Return a process and all its descendants."""
     return [pid, *(one for child in children_of(pid) for one in family(child))]
 
 
@@ -30,7 +30,7 @@ def connect_with_token(served):
 
 
 def come_in_by_every_way(served):
-    """Do every kind of access, right and wrong; return the cookie, which is a secret as well."""
+    """Try every kind of access, valid and invalid, and return the cookie, which is also a secret."""
     token, cookie = served.token, served.log_in()
     own = f"Origin: {served.origin}"
     assert served.ask("GET /config.json", served.bearer).status == 200
@@ -56,7 +56,7 @@ def come_in_by_every_way(served):
     return cookie
 
 
-def test_neither_token_nor_cookie_is_in_any_log_file_argument_or_variable(tmp_path):
+def test_token_and_cookie_are_not_leaked_anywhere(tmp_path):
     with serving(tmp_path, DRAGOMAN_LOG="debug", PYTHONASYNCIODEBUG="1") as served:
         cookie = come_in_by_every_way(served).partition("=")[2]
         code = served.url.partition("code=")[2]

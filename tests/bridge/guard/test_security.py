@@ -9,7 +9,7 @@ def headers(*, html):
     return {name.decode(): value.decode() for name, value in found}
 
 
-def test_the_page_runs_only_our_own_scripts_and_asks_only_us():
+def test_page_policy_allows_only_our_origin():
     directives = dict(part.split(" ", 1) for part in headers(html=True)["content-security-policy"].split("; "))
     assert directives == {
         "default-src": "'none'",
@@ -26,14 +26,14 @@ def test_the_page_runs_only_our_own_scripts_and_asks_only_us():
     }
 
 
-def test_what_is_no_page_may_do_nothing_when_shown_as_one():
+def test_other_responses_are_sandboxed():
     policy = headers(html=False)["content-security-policy"]
     assert "default-src 'none'" in policy
     assert policy.endswith("sandbox")
 
 
 @pytest.mark.parametrize("html", [True, False])
-def test_every_response_is_kept_from_other_pages(html):
+def test_every_response_is_isolated_from_other_pages(html):
     found = headers(html=html)
     assert found["x-content-type-options"] == "nosniff"
     assert found["referrer-policy"] == "no-referrer"

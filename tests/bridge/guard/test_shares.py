@@ -1,14 +1,14 @@
-"""Shares: kept over a restart, opened once, over at their time or when they are withdrawn."""
+"""Shares survive a restart, are opened once, and end when they expire or are revoked."""
 
 import pytest
 
-from dragoman.bridge.guard.shares import LINK_LIFE_S, MAX_SHARES, WITHDRAWN, Shares, TooManyShares
+from dragoman.bridge.guard.shares import LINK_LIFE_S, MAX_SHARES, WITHDRAWN, Shares, TooManySharesError
 from tests.bridge.clock import Clock
 
 HOUR_S = 3600
 
 
-async def test_a_share_outlives_a_restart_and_no_file_has_its_code(tmp_path):
+async def test_share_survives_a_restart_without_its_code_on_disk(tmp_path):
     path = tmp_path / "shares.json"
     share, code = await Shares(path).make(HOUR_S, "one", "session", "Apples")
     assert code not in path.read_text()
@@ -22,7 +22,7 @@ async def test_a_share_outlives_a_restart_and_no_file_has_its_code(tmp_path):
     assert (await Shares(path).list(), await after.withdraw(share.id)) == ([], False)
 
 
-async def test_a_share_and_its_link_end_at_their_times():
+async def test_share_and_link_expire():
     clock = Clock()
     shares = Shares(clock=clock)
     short, _ = await shares.make(HOUR_S, None, None)
@@ -34,25 +34,25 @@ async def test_a_share_and_its_link_end_at_their_times():
     assert shares.find(long.id) == long
 
 
-async def test_there_is_a_limit_of_shares_and_those_that_are_over_do_not_count():
+async def test_limit_of_shares_ignores_expired_ones():
     clock = Clock()
     shares = Shares(clock=clock)
     for _ in range(MAX_SHARES):
         await shares.make(HOUR_S, None, None)
-    with pytest.raises(TooManyShares, match="withdraw some"):
+    with pytest.raises(TooManySharesError, match="revoke some"):
         await shares.make(HOUR_S, None, None)
     clock.now += HOUR_S
     await shares.make(HOUR_S, None, None)
     assert len(await shares.list()) == 1
 
 
-async def test_a_damaged_file_is_kept_aside_and_shares_nothing(tmp_path):
+async def test_damaged_file_is_renamed_and_grants_nothing(tmp_path):
     (tmp_path / "shares.json").write_text("[{]")
     assert await Shares(tmp_path / "shares.json").list() == []
     assert [path.read_text() for path in tmp_path.iterdir()] == ["[{]"]
 
 
-async def test_a_share_is_withdrawn_at_once_also_where_that_cannot_be_written(tmp_path):
+async def test_share_is_revoked_even_if_it_cannot_be_saved(tmp_path):
     directory = tmp_path / "bridge"
     directory.mkdir()
     shares = Shares(directory / "shares.json")

@@ -1,10 +1,10 @@
-"""Many viewers on many sessions at once, each of which knows what it must see: `python -m tests.bridge.load.crowd`.
+"""`python -m tests.bridge.load.crowd`: many viewers on many sessions, each of which checks its own messages.
 
-    speakers    open sessions, some of them two on one connection, prompt, and answer what they are asked
-    returners   are speakers whose connection is torn in the middle; they come back by the cursor of the last message
-    idlers      load the one session that says megabytes, and never read
+    speakers    open sessions, some of them two on one connection, send prompts and answer questions
+    returners   are speakers whose connection is cut during a turn, and that reconnect with the last cursor
+    idlers      load the one session with megabytes of messages, and never read
 
-Every chunk has to come once, in order, and to whom it is meant for.
+Every chunk must arrive once, in order and at the right viewer.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     loud_chunks: int = 0
 
     def order(self, number):
-        """Give the prompt of a session; they are heard first, and then answered one a little later than the other."""
+        """Return the prompt of a session. All prompts arrive first, and their answers start slightly apart."""
         after_s = self.every_s * (1 + number / self.sessions)
         asks = [self.chunks // 2]
         return {"chunks": self.chunks, "every_s": self.every_s, "after_s": after_s, "pad": self.pad, "asks": asks}
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class Part:
-    """A session, as its one viewer has to see it."""
+    """A session as its only viewer must see it."""
 
     def __init__(self, order):
         self.order = order
@@ -55,8 +55,8 @@ class Part:
         self.cursor = None
         self.is_over = False
 
-    def take_update(self, params):
-        """Check a chunk, and give when it was sent; None for the prompt, and the title that is made of it."""
+    def check_update(self, params):
+        """Check a chunk and return its time. Return None for the prompt and the title made from it."""
         if params["update"]["sessionUpdate"] == "session_info_update":
             return None
         text = json.loads(params["update"]["content"]["text"])
@@ -109,23 +109,23 @@ class Member:
         return all(part.is_over for part in self.parts.values())
 
     def read(self):
-        for message in self.viewer.take():
-            self.take(message)
+        for message in self.viewer.read():
+            self.handle(message)
 
-    def take(self, message):
+    def handle(self, message):
         method = message.get("method")
         if method is None:
-            self.take_answer(message)
+            self.handle_answer(message)
         elif method == "session/update":
-            self.take_update(message["params"])
+            self.check_update(message["params"])
         elif method == "session/request_permission":
-            self.take_question(message)
+            self.handle_question(message)
         else:
             assert method in NEWS, message
             assert self.marked or method == "$/cancel_request", message
             assert not message["params"].get("reset"), "the cursor did not fit"
 
-    def take_answer(self, message):
+    def handle_answer(self, message):
         assert "result" in message, message
         part = self.calls.pop(message["id"], None)
         if part is None:
@@ -139,14 +139,14 @@ class Member:
         assert message["result"] == {"stopReason": "end_turn"}
         part.is_over = True
 
-    def take_update(self, params):
+    def check_update(self, params):
         part = self.parts[params["sessionId"]]
-        sent_at = part.take_update(params)
+        sent_at = part.check_update(params)
         if sent_at is not None:
             self.crowd.delays_ns.append(time.monotonic_ns() - sent_at)
         return part
 
-    def take_question(self, message):
+    def handle_question(self, message):
         part = self.parts[message["params"]["sessionId"]]
         option = message["params"]["options"][0]["optionId"]
         assert option == f"{part.session}/{part.next}", option
@@ -155,7 +155,7 @@ class Member:
 
 
 class Returner(Member):
-    """Is torn away in the middle of a turn, once at each of some chunks, and comes back by cursor."""
+    """A speaker whose connection is cut after some chunks of a turn, and that reconnects with its cursor."""
 
     marked = True
 
@@ -164,19 +164,19 @@ class Returner(Member):
         self.leaves_at = [chunks // 4, chunks // 2, chunks - 1]
         super().__init__(crowd, orders)
 
-    def take_update(self, params):
-        part = super().take_update(params)
+    def check_update(self, params):
+        part = super().check_update(params)
         part.cursor = params["_meta"]["dragoman"]["cursor"]
-        part.is_over = part.is_complete  # the answer to a prompt is lost with the connection it was sent on
+        part.is_over = part.is_complete  # the answer to a prompt is lost with its connection
         return part
 
     def read(self):
-        for message in self.viewer.take():
-            self.take(message)
+        for message in self.viewer.read():
+            self.handle(message)
             if any(self.leaves_at and part.next >= self.leaves_at[0] for part in self.parts.values()):
                 self.leaves_at.pop(0)
                 self.come_back()
-                return  # what else was read is lost with the connection
+                return  # other unread messages are lost with the connection
 
     def come_back(self):
         self.crowd.selector.unregister(self.viewer.socket)
@@ -189,7 +189,7 @@ class Returner(Member):
 
 
 class Crowd:
-    """All of them, against one bridge."""
+    """All viewers of one bridge."""
 
     def __init__(self, url, token, pid, plan):
         self.url = url
@@ -201,7 +201,7 @@ class Crowd:
         self.returns = 0
 
     def run(self):
-        """Play the plan and give the report; raises AssertionError for whatever a viewer should not have seen."""
+        """Run the plan and return the report. Raises AssertionError for a wrong message."""
         raise_file_limit()
         plan = self.plan
         warm = SocketViewer(self.url, self.token)
@@ -254,7 +254,7 @@ class Crowd:
         return [loud], idlers
 
     def _gather(self):
-        """Open all connections and then all sessions, of which some share a connection."""
+        """Open all connections and then all sessions. Some sessions share a connection."""
         plan = self.plan
         orders = [plan.order(number) for number in range(plan.sessions)]
         members = [Returner(self, [orders.pop()]) for _ in range(plan.returners)]
@@ -274,7 +274,7 @@ class Crowd:
                 key.data.read()
 
     def _read_late(self, idler, part):
-        """See that one that read nothing while it could is given the whole when it asks again."""
+        """Check that a viewer that never read receives everything when it connects again."""
         idler.close()
         viewer = SocketViewer(self.url, self.token)
         viewer.initialize()
@@ -282,7 +282,7 @@ class Crowd:
         late.session = part.session
         for message in viewer.wait_for(viewer.load(part.session)):
             if message.get("method") == "session/update":
-                late.take_update(message["params"])
+                late.check_update(message["params"])
         assert late.is_complete
         viewer.close()
 

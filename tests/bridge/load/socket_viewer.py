@@ -1,4 +1,4 @@
-"""A viewer on a bare WebSocket: it costs little, so that thousands fit beside the bridge, and can be torn at will."""
+"""A cheap viewer on a bare WebSocket, so that thousands fit into a test. Its connection can be cut at will."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ class Closed(Exception):
 
 
 class SocketViewer:
-    """One connection; reads block unless it was told otherwise."""
+    """One connection, with blocking reads by default."""
 
     def __init__(self, url, token, *, receive_bytes=None):
         parts = urlsplit(url)
@@ -63,7 +63,7 @@ class SocketViewer:
         self._send_frame(1, json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def call(self, method, **params):
-        """Send a request and give its id."""
+        """Send a request and return its id."""
         number = next(self._ids)
         self.send(id=number, method=method, params=params)
         return number
@@ -79,13 +79,13 @@ class SocketViewer:
         return self.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": json.dumps(order)}])
 
     def _send_frame(self, opcode, data):
-        """Send a frame, masked with zeros, which changes nothing."""
+        """Send a frame masked with zeros, which leaves the bytes unchanged."""
         size = len(data)
         head = struct.pack("!BB", 0x80 | opcode, 0x80 | size) if size < 126 else struct.pack("!BBH", 0x81, 0xFE, size)
         self.socket.sendall(head + bytes(4) + data)
 
-    def take(self):
-        """Give the messages that have come, after one read; raises Closed."""
+    def read(self):
+        """Read once and return the received messages. Raises Closed."""
         self._receive()
         held, at, end = self._unread, 0, len(self._unread)
         messages = []
@@ -97,11 +97,11 @@ class SocketViewer:
             if end < begin + size:
                 break
             at = begin + size
-            self._take_frame(opcode, held[begin:at], messages)
+            self._read_frame(opcode, held[begin:at], messages)
         self._unread = held[at:]
         return messages
 
-    def _take_frame(self, opcode, data, messages):
+    def _read_frame(self, opcode, data, messages):
         if opcode == 1:
             messages.append(json.loads(data))
         elif opcode == 8:
@@ -112,10 +112,10 @@ class SocketViewer:
             raise AssertionError(f"a frame of kind {opcode} came")
 
     def wait_for(self, number):
-        """Read up to the answer to a request, and give all that came."""
+        """Read up to the answer to a request and return all messages."""
         taken = []
         while not any(one.get("id") == number and "method" not in one for one in taken):
-            taken += self.take()
+            taken += self.read()
         return taken
 
     def answer_to(self, number):
@@ -127,6 +127,6 @@ class SocketViewer:
         self.socket.close()
 
     def tear(self):
-        """End the connection as a network does: without a word."""
+        """Cut the connection without a close frame, like a network failure."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()

@@ -1,4 +1,4 @@
-"""A bridge killed in the middle of streaming: whatever a viewer saw is in the journal, and comes again in order."""
+"""A bridge killed during streaming: everything that a viewer saw is in the journal and is replayed in order."""
 
 import json
 import os
@@ -25,7 +25,7 @@ rounds = pytest.mark.parametrize(
 
 
 class Seen:
-    """What one viewer saw of a session, over all its connections."""
+    """The chunks of a session that one viewer received over all its connections."""
 
     def __init__(self):
         self.session = None
@@ -33,7 +33,7 @@ class Seen:
         self.cursor = None
         self.was_reset = False
 
-    def take(self, message):
+    def add(self, message):
         method, params = message.get("method"), message.get("params", {})
         if method == "_dragoman/session" and params.get("reset"):
             self.count, self.was_reset = 0, True
@@ -61,21 +61,21 @@ def endless(first=0):
 
 
 def read_and_kill(served, viewer, seen, count):
-    """Read some chunks, kill the bridge at once, and read what it had sent by then."""
+    """Read some chunks, kill the bridge at once, and read the rest that it had sent."""
     target = seen.count + count
     while seen.count < target:
-        for message in viewer.take():
-            seen.take(message)
+        for message in viewer.read():
+            seen.add(message)
     served.process.kill()
     served.process.wait()
     with suppress(Closed):
         while True:
-            for message in viewer.take():
-                seen.take(message)
+            for message in viewer.read():
+                seen.add(message)
 
 
-def read_journal(home, session):
-    """Give the numbers of the chunks in a session's journal, whose records must be in order, and whether it is torn."""
+def read_history(home, session):
+    """Return the chunk numbers in a session's journal, and whether it is torn. Check the order of its records."""
     for path in (home / "bridge").glob("*/*.jsonl"):
         with path.open("rb") as file:
             head = read_head(file.fileno(), path)
@@ -98,34 +98,35 @@ def read_journal(home, session):
 
 
 def load(viewer, seen):
-    """Come back where this viewer left, and take all that there is; give the answer."""
+    """Load the session from this viewer's cursor, read everything and return the answer."""
     number = viewer.load(seen.session, after=seen.cursor)
     for message in viewer.wait_for(number):
-        seen.take(message)
+        seen.add(message)
         if message.get("id") == number and "method" not in message:
             answer = message
     return answer
 
 
 def check_journal(home, seen):
-    """See that the journal has all that was seen, and give how much it has, and whether it is torn."""
-    journalled, is_torn = read_journal(home, seen.session)
+    """Check that the journal has all seen chunks. Return its number of chunks, and whether it is torn."""
+    journalled, is_torn = read_history(home, seen.session)
     assert journalled == list(range(len(journalled)))
     assert len(journalled) >= seen.count
     return len(journalled), is_torn
 
 
+@pytest.mark.extended
 @rounds
-def test_a_journal_goes_on_where_a_viewer_was_when_the_bridge_was_killed(tmp_path, rounds):
+def test_viewer_continues_after_the_bridge_is_killed(tmp_path, rounds):
     seen, journalled, is_torn = None, 0, False
     for _ in range(rounds + 1):
         with serving(tmp_path, agent=[sys.executable, str(AGENT)]) as served, closing(connect(served)) as viewer:
             if seen is not None:
                 assert "result" in load(viewer, seen)
-                assert seen.was_reset == is_torn  # nobody knows whether a torn journal has lost more than its end
+                assert seen.was_reset == is_torn  # a torn journal may have lost more than its end
                 assert seen.count == journalled
                 refused = viewer.wait_for(viewer.prompt(seen.session, endless()))[-1]
-                assert "can only be read" in refused["error"]["data"], refused
+                assert "is read-only" in refused["error"]["data"], refused
             seen = Seen()
             seen.session = open_session(viewer)
             viewer.prompt(seen.session, endless())
@@ -133,8 +134,9 @@ def test_a_journal_goes_on_where_a_viewer_was_when_the_bridge_was_killed(tmp_pat
         journalled, is_torn = check_journal(tmp_path, seen)
 
 
+@pytest.mark.extended
 @rounds
-def test_a_session_that_the_agent_can_load_goes_on_in_its_journal_after_the_bridge_was_killed(tmp_path, rounds):
+def test_loadable_session_continues_after_the_bridge_is_killed(tmp_path, rounds):
     store = tmp_path / "store"
     store.mkdir()
     agent = [sys.executable, str(AGENT), str(store)]
@@ -153,6 +155,6 @@ def test_a_session_that_the_agent_can_load_goes_on_in_its_journal_after_the_brid
         journalled, was_torn = check_journal(tmp_path, seen)
         with serving(tmp_path, agent=agent) as served, closing(connect(served)) as viewer:
             viewer.load(seen.session)
-            viewer.take()
-            served.process.kill()  # while the agent replays what it has
+            viewer.read()
+            served.process.kill()  # while the agent replays its chunks
         assert check_journal(tmp_path, seen)[0] == journalled

@@ -1,4 +1,4 @@
-"""Nodes as `dragoman serve` runs them, on machines of their own, and viewers that come to them over the network."""
+"""Nodes run by `dragoman serve` on separate machines, and viewers that connect to them over the network."""
 
 import asyncio
 import json
@@ -32,13 +32,13 @@ CREATE TRIGGER note_write AFTER INSERT ON dragoman_block FOR EACH ROW EXECUTE FU
 
 
 def note_writes(address):
-    """Have the database note which node wrote each block, and with which fence."""
+    """Make the database record which node wrote each block, and with which fence."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(_NOTE_WRITES)
 
 
 def check_writes(address):
-    """See that each fence of a session has one writer, fences only rise, and each block follows the one before."""
+    """Check that each fence of a session has one writer, that fences only rise, and that no block is missing."""
     with psycopg.connect(address) as connection:
         rows = connection.execute("SELECT session, first, last, fence, writer FROM written ORDER BY number").fetchall()
     ends, fences = {}, {}
@@ -52,7 +52,7 @@ def check_writes(address):
 
 
 class NodeProcess:
-    """A node on a machine of its own."""
+    """A node on a separate machine."""
 
     def __init__(self, name, machine, folder, database, lease_s, environment):
         self.name = name
@@ -65,12 +65,12 @@ class NodeProcess:
         self._reached = None
 
     async def start(self):
-        """Start it, again if it was killed."""
+        """Start the node, also after a kill."""
         behaviour = {"capabilities": LOADING, "store": str(self._folder / "sessions"), "node": self.name}
         address = f"postgresql://tester@{self.machine.database}/{self._database}?application_name={self.name}"
         self._process = await asyncio.create_subprocess_exec(
             *(*self.machine.command, sys.executable, "-m", "dragoman", "serve", "--format", "json", "--no-open"),
-            *("--host", self.machine.listens_at, "--port", "0", "--insecure-network", "--name", "one"),
+            *("--host", self.machine.listens_at, "--port", "0", "--insecure-network", "--agent-name", "one"),
             *("--store", address, "--", sys.executable, str(AGENT), json.dumps(behaviour)),
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "DRAGOMAN_HOME": str(self._folder / self.name), **self._environment},
@@ -92,7 +92,7 @@ class NodeProcess:
         )
 
     def agents(self):
-        """Give the agents of this node that run."""
+        """Return the running agents of this node."""
         found = set()
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
@@ -103,20 +103,20 @@ class NodeProcess:
         return found
 
     async def kill(self):
-        """Kill it."""
+        """Kill the node."""
         self._process.kill()
         await self._process.wait()
 
     def freeze(self):
-        """Let it stand still."""
+        """Stop the process with SIGSTOP."""
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self):
-        """Let it go on."""
+        """Continue the process with SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
     async def stop(self):
-        """End it in whatever state it is."""
+        """End the node in any state."""
         if self._process is not None and self._process.returncode is None:
             self.thaw()
             await self.kill()
@@ -125,7 +125,7 @@ class NodeProcess:
 
 @asynccontextmanager
 async def cluster_of(server, address, folder, lease_s, environments):
-    """Start a node for each environment; each has a name by its number."""
+    """Start a node per environment, named by its number."""
     (folder / "sessions").mkdir()
     database = address.rpartition("/")[2]
     nodes = []
@@ -142,7 +142,7 @@ async def cluster_of(server, address, folder, lease_s, environments):
 
 
 class NetworkViewer:
-    """A viewer that notes every update with its cursor, and goes on at another node behind the last one."""
+    """A viewer that records every update with its cursor, and continues at another node after the last one."""
 
     def __init__(self):
         self.updates = []
@@ -153,8 +153,8 @@ class NetworkViewer:
         self._answers = {}
         self._next = 0
 
-    async def come(self, node):
-        """Connect to a node, instead of the one before; whatever that one still sends is lost."""
+    async def connect(self, node):
+        """Connect to a node instead of the previous one. Later messages of the previous node are lost."""
         self.leave()
         self._socket = await node.dial()
         self._reading = asyncio.ensure_future(self._read(self._socket))
@@ -163,8 +163,8 @@ class NetworkViewer:
         assert "result" in answer, answer
 
     async def begin(self, node):
-        """Begin a session at a node, and give the number of refusals: a node that lost its lease may have made one."""
-        await self.come(node)
+        """Create a session at a node, and return the number of refusals, each of which may have created a session."""
+        await self.connect(node)
         refused = 0
         while "result" not in (answer := await self.ask("session/new", cwd="/work", mcpServers=[])):
             refused += 1
@@ -172,10 +172,10 @@ class NetworkViewer:
         return refused
 
     async def open(self, node, session):
-        """Go on at a node, behind the last update that it has; all that refuse do so in words."""
+        """Continue at a node, after the last update. Every refusal has a message."""
         self.session = session
         for _ in range(100):
-            await self.come(node)
+            await self.connect(node)
             after = {"_meta": {"dragoman": {"after": self.updates[-1][0]}}} if self.updates else {}
             answer = await self.ask("session/load", sessionId=session, cwd="/work", mcpServers=[], **after)
             if "result" in answer:
@@ -184,7 +184,7 @@ class NetworkViewer:
         raise AssertionError(answer)
 
     async def ask(self, method, **params):
-        """Send a request, and give its answer."""
+        """Send a request, and return its answer."""
         return await self.answer(await self.request(method, **params))
 
     async def request(self, method, **params):
@@ -204,8 +204,8 @@ class NetworkViewer:
         prompt = [{"type": "text", "text": steps_text(*steps)}]
         return await self.request("session/prompt", sessionId=self.session, prompt=prompt)
 
-    async def prompt_until_taken(self, text):
-        """Prompt until a node takes it; every refusal is in words."""
+    async def prompt_until_accepted(self, text):
+        """Prompt until a node accepts the prompt. Every refusal has a message."""
         for _ in range(200):
             answer = await self.answer(await self.start_prompt({"say": text}))
             if "result" in answer:
@@ -214,13 +214,13 @@ class NetworkViewer:
         raise AssertionError(self.refusals)
 
     def said(self):
-        """Give all that the agent said, as far as this viewer saw it."""
+        """Return the agent's texts that this viewer received."""
         return [
             update["content"]["text"] for _, update in self.updates if update["sessionUpdate"] == "agent_message_chunk"
         ]
 
     def leave(self):
-        """Go without a word."""
+        """Abort the connection."""
         if self._socket is not None:
             self._reading.cancel()
             self._socket.transport.abort()
@@ -229,13 +229,13 @@ class NetworkViewer:
     async def _read(self, socket):
         with suppress(ConnectionClosed):
             async for text in socket:
-                self._take(json.loads(text))
+                self._receive(json.loads(text))
 
-    def _take(self, message):
+    def _receive(self, message):
         params = message.get("params", {})
         if message.get("method") == "session/update" and params["sessionId"] == self.session:
             self.updates.append((params["_meta"]["dragoman"]["cursor"], params["update"]))
         elif message.get("method") == "_dragoman/session" and params.get("sessionId") == self.session:
-            assert not params.get("reset"), "a viewer was told to begin anew"
+            assert not params.get("reset"), "a viewer received a reset"
         elif "method" not in message:
             self._answers[message["id"]] = message

@@ -1,4 +1,4 @@
-"""A proxy between a node and its database on which answers are lost and connections end."""
+"""A proxy between a node and its database that loses answers and ends connections."""
 
 from urllib.parse import urlsplit
 
@@ -6,13 +6,13 @@ from tests.bridge.cuttable_proxy import CuttableProxy
 
 
 class DatabaseProxy(CuttableProxy):
-    """Passes all on to a database, at an address of its own."""
+    """Forwards everything to a database, and has its own address."""
 
     def __init__(self, address):
         self._beyond = urlsplit(address)
         super().__init__(self._beyond.port)
         self.lost = 0
-        """Answers that were lost so far."""
+        """Number of answers lost so far."""
         self._statement = None
         self._losses = 0
 
@@ -28,14 +28,14 @@ class DatabaseProxy(CuttableProxy):
         await self.close()
 
     def lose_answers(self, statement, count):
-        """Let the database do the next statements that have these words, and lose its answers with the connections."""
+        """Let the database run the next statements with this text, but lose the answers and the connections."""
         self._statement, self._losses = statement, count
 
     def watch(self, ends):
         asked = bytearray()
 
         def look(answer):
-            """Cut the connection when its statement is done: CommandComplete comes behind the commit."""
+            """Cut the connection when its statement is done. CommandComplete follows the commit."""
             if self._losses and self._statement in asked and b"C\0\0\0" in answer:
                 self._losses -= 1
                 self.lost += 1

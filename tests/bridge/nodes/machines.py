@@ -1,8 +1,8 @@
 """Machines for nodes: network namespaces with two cables each, one to the database and one to viewers.
 
-They are made inside a network of the tests' own (`OWN_NETWORK`), because links that come and go on the machine itself
-fail the requests of the browsers in other tests. Where namespaces cannot be made (`why_no_namespaces`), a machine is a
-process behind two relays that can be cut as well. A cable that is cut drops everything and tells neither end.
+They are created inside a separate network (`OWN_NETWORK`), because links that appear and disappear on the machine
+itself break the requests of browsers in other tests. If namespaces cannot be created (`why_no_namespaces`), a machine
+is a process with two relays that can be cut as well. A cut cable drops everything and notifies neither end.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ OWN_NETWORK = (
     'mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && exec "$@"',
     "sh",
 )
-"""Before a command: it runs in a network of its own, in which names of namespaces and links are free."""
+"""Prefix of a command that runs it in a separate network, in which all names of namespaces and links are free."""
 
 _NUMBERS = range(1, 120)
 _CHUNK = 64 * 1024
 
 
 def _ip(*lines):
-    """Run commands of `ip`, all or none of the rest."""
+    """Run `ip` commands, and stop at the first one that fails."""
     batch = "\n".join(lines).encode()
     return subprocess.run(["ip", "-batch", "-"], input=batch, capture_output=True, check=False)
 
 
 @cache
 def why_no_namespaces():
-    """Give the reason why namespaces cannot be made here; None where they can."""
+    """Return the reason why namespaces cannot be created here, or None."""
     for program in ("ip", "unshare", "mount"):
         if shutil.which(program) is None:
             return f"there is no program `{program}`"
@@ -44,12 +44,12 @@ def why_no_namespaces():
 
 
 def make_machine(database_port):
-    """Make a machine that reaches the database at this port of ours."""
+    """Create a machine that reaches the database at this port of the host."""
     return NamespaceMachine(database_port) if why_no_namespaces() is None else RelayedMachine(database_port)
 
 
 class NamespaceMachine:
-    """A network of its own. The link that is made first claims its number."""
+    """A network namespace. Creating its first link reserves its number."""
 
     def __init__(self, database_port):
         for number in _NUMBERS:
@@ -62,7 +62,7 @@ class NamespaceMachine:
             raise OSError("all numbers are taken by links that are called dgm…")
         self._name = name = f"dgm{number}"
         here, there = f"198.18.{number}", f"198.19.{number}"
-        # Without the last two routes packets for a link that is down would go out of this machine.
+        # Without the last two routes, packets for a link that is down would leave this machine.
         done = _ip(
             f"netns add {name}",
             f"link add {name}v type veth peer name {name}V",
@@ -94,10 +94,10 @@ class NamespaceMachine:
         self._subnets = (f"{here}.0/30", f"{there}.0/30")
 
     async def open(self):
-        """Do nothing: the cables are there."""
+        """Do nothing, because the cables exist already."""
 
     async def reach(self, port):
-        """Give the address at which viewers reach a port of this machine."""
+        """Return the address at which viewers reach a port of this machine."""
         return self.listens_at, port
 
     def cut(self, cable):
@@ -105,11 +105,11 @@ class NamespaceMachine:
         assert _ip(f"link set {self._link(cable)} down").returncode == 0
 
     def heal(self, cable):
-        """Put the cable together."""
+        """Reconnect the cable."""
         assert _ip(f"link set {self._link(cable)} up").returncode == 0
 
     def remove(self):
-        """Remove it; its processes have ended."""
+        """Remove the namespace after its processes have ended."""
         for line in (f"netns del {self._name}", f"link del {self._name}d", f"link del {self._name}v"):
             _ip(line)
         for subnet in getattr(self, "_subnets", ()):
@@ -120,7 +120,7 @@ class NamespaceMachine:
 
 
 class _Relay:
-    """A cable of a process: passes bytes on until it is cut, and then keeps them for nobody."""
+    """A cable of a process. It forwards bytes until it is cut, and then drops them."""
 
     def __init__(self, host, port):
         self._there = (host, port)
@@ -130,7 +130,7 @@ class _Relay:
         self._server = None
 
     async def open(self):
-        """Listen, and give the port."""
+        """Listen, and return the port."""
         self._server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
         return self._server.sockets[0].getsockname()[1]
 
@@ -169,7 +169,7 @@ class _Relay:
 
 
 class RelayedMachine:
-    """A process of this machine behind relays."""
+    """A process of this machine, connected by relays."""
 
     def __init__(self, database_port):
         self._relays = {"database": _Relay("127.0.0.1", database_port)}
@@ -177,11 +177,11 @@ class RelayedMachine:
         self.listens_at = "127.0.0.1"
 
     async def open(self):
-        """Open the way to the database."""
+        """Open the relay to the database."""
         self.database = f"127.0.0.1:{await self._relays['database'].open()}"
 
     async def reach(self, port):
-        """Give the address at which viewers reach a port of this machine."""
+        """Return the address at which viewers reach a port of this machine."""
         self._relays["viewers"] = relay = _Relay("127.0.0.1", port)
         return "127.0.0.1", await relay.open()
 
@@ -190,7 +190,7 @@ class RelayedMachine:
         self._relays[cable].cut()
 
     def heal(self, cable):
-        """Put the cable together."""
+        """Reconnect the cable."""
         self._relays[cable].heal()
 
     def remove(self):
@@ -235,7 +235,7 @@ time_t time(time_t *at) {
 
 
 def build_wrong_clock(folder: Path):
-    """Build a library by which the clock of a process is wrong by SKEW_S; None without a C compiler."""
+    """Build a library that shifts the clock of a process by SKEW_S. Return None without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None

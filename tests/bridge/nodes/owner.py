@@ -1,6 +1,6 @@
-"""A node in a process of its own, to be killed or stopped: `owner.py JSON`.
+"""A node in a separate process that tests kill or stop: `owner.py JSON`.
 
-It begins a session, prints its id, waits for a file, gives the agent a prompt with steps, and prints the answer.
+It creates a session, prints its id, waits for a file, sends a prompt with steps, and prints the answer.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ SETTINGS = json.loads(sys.argv[1])
 
 
 async def main():
-    spec = AgentSpec("one", tuple(SETTINGS["agent"]))
+    spec = AgentSpec("one", tuple(SETTINGS["agent"]), env=SETTINGS["env"])
     async with serve(Path(SETTINGS["home"]), spec, store=SETTINGS["store"], lease_s=SETTINGS["lease_s"]) as served:
         viewer = await join(served, extensions=True)
-        session = await viewer.new()
+        session = await viewer.new(SETTINGS["cwd"])
         print(session, flush=True)
         while not Path(SETTINGS["go"]).exists():
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Nodes on machines of their own, with wrong clocks, that are cut off, stand still or are killed in a turn.
+"""Nodes on separate machines with wrong clocks, which are cut off, frozen or killed during a turn.
 
 `test_partitions` runs these.
 """
@@ -29,7 +29,7 @@ KINDS = ("database", "viewers", "machine", "frozen", "killed")
 
 @pytest.fixture
 def clocks(tmp_path):
-    """The environments of two nodes whose clocks are wrong by minutes, one early and one late."""
+    """Return the environments of two nodes whose clocks are wrong by minutes, one early and one late."""
     library = build_wrong_clock(tmp_path)
     if library is None:
         pytest.skip("there is no C compiler here, which makes the clocks of nodes wrong")
@@ -42,7 +42,7 @@ def clocks(tmp_path):
 
 
 class Round:
-    """One trouble in one turn: a viewer at the owner of a session, and one at the other node."""
+    """One failure during one turn, with a viewer at the owner of a session and one at the other node."""
 
     def __init__(self, owner, other):
         self.owner = owner
@@ -51,49 +51,49 @@ class Round:
         self.there = NetworkViewer()
 
     async def begin(self, seen):
-        """Begin a turn, until the viewer at the other node has seen some of it; give the refused sessions."""
+        """Start a turn until the viewer at the other node has seen some of it. Return the refused sessions."""
         refused = await self.here.begin(self.owner)
         await self.there.open(self.other, self.here.session)
         prompt = await self.here.start_prompt({"drip": CHUNKS})
-        # On a machine that is too busy for the lease the turn ends by itself, in words.
+        # On a machine that is too busy for the lease, the turn ends with an error.
         await until(lambda: len(self.there.said()) >= seen or self.here.is_answered(prompt))
         return refused
 
     async def cut_viewers(self):
-        """Let the viewer at the owner go to the other node in the middle of the turn."""
+        """Move the viewer at the owner to the other node during the turn."""
         self.owner.machine.cut("viewers")
         await self.here.open(self.other, self.here.session)
-        await self.there.prompt_until_taken("after")
+        await self.there.prompt_until_accepted("after")
         self.owner.machine.heal("viewers")
 
     async def cut_database(self, *cables):
-        """Cut the owner off: its agent has to end although nobody can tell it to."""
+        """Cut the owner off. Its agent must end although no node can reach it."""
         for cable in cables:
             self.owner.machine.cut(cable)
-        await self.there.prompt_until_taken("after")
+        await self.there.prompt_until_accepted("after")
         await until(lambda: not self.owner.agents())
         for cable in cables:
             self.owner.machine.heal(cable)
 
     async def freeze(self):
-        """Let the owner stand still beyond its lease; its agent has to end when it wakes."""
+        """Freeze the owner beyond its lease. Its agent must end when the owner continues."""
         agents = self.owner.agents()
         self.owner.freeze()
-        await self.there.prompt_until_taken("after")
+        await self.there.prompt_until_accepted("after")
         self.owner.thaw()
         await until(lambda: not agents & self.owner.agents())
 
     async def kill(self):
-        """Kill the owner: its agent has to end with it."""
+        """Kill the owner. Its agent must end with it."""
         await self.owner.kill()
-        await self.there.prompt_until_taken("after")
+        await self.there.prompt_until_accepted("after")
         await until(lambda: not self.owner.agents())
         await self.owner.start()
         await self.here.open(self.owner, self.here.session)
 
     async def end(self):
-        """See that both viewers, and one that comes late to either node, have the same updates, none twice."""
-        await self.here.prompt_until_taken("again")
+        """Check that both viewers, and a late one at either node, have the same updates without repetitions."""
+        await self.here.prompt_until_accepted("again")
         for node in (self.owner, self.other):
             late = NetworkViewer()
             await late.open(node, self.here.session)
@@ -103,7 +103,7 @@ class Round:
             late.leave()
         said = self.there.said()
         numbers = [text for text in said if text.isdigit()]
-        # A turn that was broken off behind its only words is refused, and asked for again.
+        # A turn that was interrupted after its only text is refused and sent again.
         after, again = said.count("after"), said.count("again")
         assert said == [*map(str, range(len(numbers))), *["after"] * after, *["again"] * again]
         assert 1 <= after <= 1 + len(self.there.refusals)
@@ -115,7 +115,7 @@ class Round:
 
 
 async def run_round(kind, owner, other, seen):
-    """Play one trouble, and give the sessions that were refused."""
+    """Run one failure, and return the sessions that were refused."""
     one = Round(owner, other)
     refused = await one.begin(seen)
     match kind:
@@ -135,10 +135,10 @@ async def run_round(kind, owner, other, seen):
 
 
 async def check_times(nodes, counts, begun):
-    """See that lists tell the time of the database on every node, whoever owns the sessions."""
+    """Check that lists show the time of the database on every node, for sessions of any owner."""
     for node in nodes:
         viewer = NetworkViewer()
-        await viewer.come(node)
+        await viewer.connect(node)
         listed = (await viewer.ask("session/list"))["result"]["sessions"]
         assert len(listed) in counts
         for each in listed:
@@ -148,7 +148,7 @@ async def check_times(nodes, counts, begun):
 
 
 def check_logged_times(address, begun):
-    """See that headers and blocks have the time of the database, whoever wrote them."""
+    """Check that headers and blocks have the time of the database, from any writer."""
     allowed = begun - SKEW_S / 2, time.time() + SKEW_S / 2
     with psycopg.connect(address) as connection:
         headers = connection.execute("SELECT header FROM dragoman_session").fetchall()
@@ -162,7 +162,7 @@ def check_logged_times(address, begun):
 
 
 @pytest.mark.timeout(3600)
-async def test_nothing_seen_is_lost_or_repeated_and_one_node_writes(own_postgres, tmp_path, clocks):
+async def test_updates_are_seen_once_and_one_node_writes(own_postgres, tmp_path, clocks):
     rounds = int(os.environ.get("ROUNDS", len(KINDS)))
     own_postgres.open_to("198.18.0.0/15")
     address = await make_database(own_postgres)

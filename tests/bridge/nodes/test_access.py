@@ -1,4 +1,4 @@
-"""What lets people in, behind a balancer that sends each request to another node: shares, codes, links to questions."""
+"""Shares, sign-in codes and approval links behind a load balancer that sends each request to another node."""
 
 import asyncio
 import json
@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from dragoman.bridge.guard import AccessUnavailable, CredentialStores, Token
+from dragoman.bridge.guard import AccessUnavailableError, CredentialStores, Token
 from dragoman.bridge.guard.credentials import hash_code
 from dragoman.bridge.nodes import access, code_directory
 from dragoman.bridge.nodes.access import UNSURE, DatabaseShares
-from dragoman.bridge.nodes.code_directory import CodeDirectory, Lookups, NodeGone
+from dragoman.bridge.nodes.code_directory import CodeDirectory, Lookups, NodeGoneError
 from dragoman.bridge.nodes.messages import OpenQuestion
 from dragoman.store.postgresql import Database
 from dragoman.store.postgresql.node import Node
@@ -62,8 +62,9 @@ async def until_closed(reader, reason):
             await asyncio.wait_for(reader.socket.recv(), 20)
 
 
-async def test_a_share_lets_a_reader_in_at_every_node_and_ends_at_all_of_them(address, tmp_path, monkeypatch):
-    monkeypatch.setattr(access, "READ_S", HOUR_S)  # so that a node learns of a withdrawal by being woken alone
+@pytest.mark.basic
+async def test_share_is_valid_at_every_node_and_ends_at_all(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "READ_S", HOUR_S)  # so that only a wake informs a node of a withdrawal
     async with (
         node_of(address, tmp_path, "one", lease_s=HOUR_S) as (one, http_one),
         node_of(address, tmp_path, "two", lease_s=HOUR_S) as (two, http),
@@ -84,22 +85,22 @@ async def test_a_share_lets_a_reader_in_at_every_node_and_ends_at_all_of_them(ad
             await reader.call("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
             assert '"shared"' in "\n".join(reader.received)
             assert (await http_one.delete(f"/shares/{share['id']}", headers=one.headers)).status_code == 204
-            await until_closed(reader, "withdrawn")
+            await until_closed(reader, "revoked")
         for client in (http_one, http):
             assert (await client.get("/config.json", headers=headers)).status_code == 401
             assert (await client.get("/shares", headers=one.headers)).json() == {"shares": []}
 
 
-async def test_a_share_that_vanished_without_a_wake_ends_with_the_next_reading(address, tmp_path):
+async def test_removed_share_ends_with_the_next_read(address, tmp_path):
     async with node_of(address, tmp_path, "one") as (one, _):
         _, code = await one.guard.shares.make(HOUR_S, None, None)
         cookie = cookie_of(await one.guard.redeem_share(code))
         async with talk(one, cookie=cookie, origin=one.url) as reader:
             execute(address, "DELETE FROM dragoman_share")
-            await until_closed(reader, "withdrawn")
+            await until_closed(reader, "revoked")
 
 
-async def test_a_link_for_an_owner_works_once_over_all_nodes(address, tmp_path):
+async def test_sign_in_link_works_once_across_all_nodes(address, tmp_path):
     async with node_of(address, tmp_path, "one") as (one, http), node_of(address, tmp_path, "two") as (two, http_two):
         made = (await http.post("/link", headers=one.headers)).json()["path"]
         entered = await http_two.get("/" + made)
@@ -124,11 +125,11 @@ async def test_a_link_for_an_owner_works_once_over_all_nodes(address, tmp_path):
         away = await http.get("/" + made)
         assert (away.status_code, away.json()["error"]) == (
             503,
-            "the bridge cannot use its database now; try again soon",
+            "the bridge cannot use its database at the moment; try again soon",
         )
 
 
-async def test_a_link_to_a_question_is_opened_and_answered_at_every_node(address, tmp_path):
+async def test_approval_link_works_at_every_node(address, tmp_path):
     async with node_of(address, tmp_path, "two") as (two, http_two):
         async with (
             node_of(address, tmp_path, "one") as (one, http_one),
@@ -160,7 +161,7 @@ async def test_a_link_to_a_question_is_opened_and_answered_at_every_node(address
         assert (await post(http_two)).json() == {"state": "gone"}
 
 
-async def test_a_browser_comes_back_from_a_login_at_any_node(address, tmp_path):
+async def test_browser_returns_from_a_login_at_any_node(address, tmp_path):
     agents = {"agents": (LOGIN_AGENT,)}
     async with (
         node_of(address, tmp_path, "one", **agents) as (one, http_one),
@@ -172,21 +173,23 @@ async def test_a_browser_comes_back_from_a_login_at_any_node(address, tmp_path):
         await call(there, **INITIALIZE)
         await call(there, id=1, method="session/load", params={"sessionId": session, "cwd": "/", "mcpServers": []})
         await there.send(order(session, state=STATE))
-        taken = await until_answer(there, 2)
-        while not texts_of(taken):
-            taken.append(json.loads(await there.recv()))
-        assert texts_of(taken) == [{"redirectUri": f"{two.url}/oauth/callback"}], "the viewer of another node is not it"
+        received = await until_answer(there, 2)
+        while not texts_of(received):
+            received.append(json.loads(await there.recv()))
+        assert texts_of(received) == [{"redirectUri": f"{two.url}/oauth/callback"}], (
+            "a viewer of another node was asked"
+        )
         await until(lambda: query(address, "SELECT 1 FROM dragoman_code"))
         back = await come_back(http_two, code="a-code", other="x")
-        assert (back.status_code, "has let you in" in back.text) == (200, True), back.text
-        while len(texts_of(taken)) < 2:
-            taken.append(json.loads(await there.recv()))
-        assert texts_of(taken)[1] == {"sessionId": session, "state": STATE, "code": "a-code"}
+        assert (back.status_code, "You are logged in" in back.text) == (200, True), back.text
+        while len(texts_of(received)) < 2:
+            received.append(json.loads(await there.recv()))
+        assert texts_of(received)[1] == {"sessionId": session, "state": STATE, "code": "a-code"}
         assert [(await come_back(http)).status_code for http in (http_one, http_two)] == [400, 400]
 
 
-async def test_cookies_and_shares_are_of_the_time_of_the_database(address, tmp_path):
-    """Another machine's clock, as it were: this one is ten hours behind the database."""
+async def test_cookies_and_shares_use_the_database_clock(address, tmp_path):
+    """The clock of this machine is ten hours behind the database."""
     execute(
         address,
         "CREATE SCHEMA ahead",
@@ -208,7 +211,7 @@ async def database(address):
     await made.close()
 
 
-async def test_a_node_that_does_not_answer_is_told_apart_from_one_that_ended(address, database, monkeypatch):
+async def test_silent_node_is_distinguished_from_a_stopped_one(address, database, monkeypatch):
     here, there, asked = uuid.uuid4(), uuid.uuid4(), []
     execute(address, f"INSERT INTO dragoman_node (id, name, pid, lease) VALUES ('{there}', 'there', 1, '1 hour')")
     lookups = Lookups()
@@ -225,17 +228,17 @@ async def test_a_node_that_does_not_answer_is_told_apart_from_one_that_ended(add
     await until(lambda: asked)
     assert (asked[0][0], asked[0][1].agent) == (there, "one")
     directory.drop_nodes({there})
-    with pytest.raises(NodeGone):
+    with pytest.raises(NodeGoneError):
         await waiting
     monkeypatch.setattr(code_directory, "ANSWER_TIMEOUT_S", 0.01)
-    with pytest.raises(AccessUnavailable, match="does not answer now"):
+    with pytest.raises(AccessUnavailableError, match="does not answer"):
         await open_link()
     execute(address, "UPDATE dragoman_node SET beat = beat - lease")
-    with pytest.raises(NodeGone):
+    with pytest.raises(NodeGoneError):
         await open_link()
 
 
-async def test_codes_of_one_node_do_not_push_those_of_another_out(address, database):
+async def test_limit_of_codes_is_per_node(address, database):
     lookups = Lookups()
     one, two = (CodeDirectory(database, uuid.uuid4(), lambda *_: None, lookups) for _ in range(2))
     await one.publish("login", b"kept", "agent", life_s=60, limit=2)
@@ -244,7 +247,7 @@ async def test_codes_of_one_node_do_not_push_those_of_another_out(address, datab
     assert {code for (code,) in query(address, "SELECT hash FROM dragoman_code")} == {b"kept", b"b", b"c"}
 
 
-async def test_who_brings_a_code_while_many_are_looked_for_waits_in_bounded_time(monkeypatch):
+async def test_wait_for_a_code_lookup_is_bounded(monkeypatch):
     monkeypatch.setattr(code_directory, "SLOT_TIMEOUT_S", 0.05)
     lookups, gate = Lookups(), asyncio.Event()
 
@@ -254,23 +257,23 @@ async def test_who_brings_a_code_while_many_are_looked_for_waits_in_bounded_time
 
     strangers = [asyncio.create_task(look_up()) for _ in range(code_directory.MAX_LOOKUPS)]
     await asyncio.sleep(0)
-    with pytest.raises(AccessUnavailable, match="try again soon"):
+    with pytest.raises(AccessUnavailableError, match="try again soon"):
         await look_up()
     gate.set()
     await asyncio.gather(*strangers)
     await look_up()
 
 
-async def test_readers_are_refused_in_words_while_a_node_cannot_know_of_withdrawals(address, database):
+async def test_readers_are_refused_while_withdrawals_are_unknown(address, database):
     name = address.rpartition("/")[2]
     node = Node(database, lease_s=HOUR_S)
     shares = DatabaseShares(ShareTable(database, "realm"), node, Lookups())
     guard = make_guard(1, CredentialStores(shares))
     ended = []
-    shares.on_ended = lambda *told: ended.append(told)
+    shares.on_ended = lambda *arguments: ended.append(arguments)
     share, code = await shares.make(HOUR_S, None, None)
     request = ask(host="127.0.0.1:1", cookie=cookie_of(await guard.redeem_share(code)))
-    assert (await guard.let_in(request)).share_id == share.id, "a share of another node was not looked up"
+    assert (await guard.authorize(request)).share_id == share.id, "a share of another node was not looked up"
     node.lease_s = 0.1
     await shares.refresh()
     server = address.rpartition("/")[0] + "/postgres"
@@ -281,18 +284,18 @@ async def test_readers_are_refused_in_words_while_a_node_cannot_know_of_withdraw
     )
     await until(lambda: ended)
     assert ended == [(share.id, UNSURE)]
-    refused = await guard.let_in(request)
+    refused = await guard.authorize(request)
     assert (status_of(refused), refused.reason) == (503, UNSURE)
     execute(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     node.lease_s = HOUR_S
-    assert (await guard.let_in(request)).share_id == share.id
+    assert (await guard.authorize(request)).share_id == share.id
     await shares.withdraw(share.id)
-    assert status_of(await guard.let_in(request)) == 401
+    assert status_of(await guard.authorize(request)) == 401
     shares.close()
 
 
 class SlowTable(ShareTable):
-    """A table whose rows come late: they may be out of date by then."""
+    """A table whose rows arrive late, so that they may be out of date."""
 
     def __init__(self, database):
         super().__init__(database, "realm")
@@ -306,11 +309,11 @@ class SlowTable(ShareTable):
         return rows
 
 
-async def test_a_share_that_is_made_during_a_reading_is_not_taken_for_withdrawn(database):
+async def test_share_created_during_a_read_is_kept(database):
     table = SlowTable(database)
     shares = DatabaseShares(table, Node(database, lease_s=600), Lookups())
     ended = []
-    shares.on_ended = lambda *told: ended.append(told)
+    shares.on_ended = lambda *arguments: ended.append(arguments)
     reading = asyncio.create_task(shares.refresh())
     await table.is_read.wait()
     share, _ = await shares.make(HOUR_S, None, None)

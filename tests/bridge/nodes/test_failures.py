@@ -1,4 +1,4 @@
-"""Nodes that are killed, stand still or stop, and a database that goes and comes: nothing shown is lost or repeated."""
+"""Nodes that are killed, hang or stop, and a database that fails: no shown update is lost or repeated."""
 
 import asyncio
 import json
@@ -13,32 +13,38 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dragoman.bridge import AgentSpec
 from tests.bridge.nodes.cluster import check_writes, note_writes
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
+from tests.bridge.own_agent import plain_prompt
 from tests.bridge.viewers import PATIENCE_S, agent, join
+from tests.commands import DRAGOMAN
 from tests.store.postgres import make_database
 from tests.waiting import until
 
 soak = pytest.mark.skipif(not os.environ.get("DRAGOMAN_SOAK"), reason="long: set DRAGOMAN_SOAK=1, or run make soak")
 LEASE_S = 2.5
 LONG_LEASE_S = 600
-"""For nodes that must not lose it on a busy machine; one that is gone has it ended by hand."""
+"""A lease that nodes do not lose on a busy machine. Tests end the lease of a dead node themselves."""
 
 ROUNDS, MANY_ROUNDS = 2, 200
 AT_A_TIME = 4
-"""Rounds that run beside each other: most of them wait for a lease to end."""
+"""Rounds that run concurrently. Most of them wait for a lease to end."""
 
 OWNER = Path(__file__).parent / "owner.py"
 
 
 @asynccontextmanager
-async def owner_of(address, tmp_path, *steps, shared=None, lease_s=LEASE_S):
-    """Start a node in a process of its own, which begins a session; give the process, the session and its files."""
+async def owner_of(address, tmp_path, *steps, shared=None, lease_s=LEASE_S, spec=None, cwd="/work"):
+    """Start a node in a child process, which creates a session. Return the process, the session and its files."""
+    spec = spec or keeping(tmp_path if shared is None else shared)
     settings = {
         "store": address,
         "home": str(tmp_path / "owner"),
         "lease_s": lease_s,
-        "agent": keeping(tmp_path if shared is None else shared).command,
+        "agent": spec.command,
+        "env": dict(spec.env),
+        "cwd": cwd,
         "go": str(tmp_path / "go"),
         "steps": steps or [{"say": "begun"}, {"until": str(tmp_path / "release")}, {"say": "late"}],
     }
@@ -57,8 +63,8 @@ async def owner_of(address, tmp_path, *steps, shared=None, lease_s=LEASE_S):
         await process.wait()
 
 
-async def prompt_until_taken(viewer, session, text, before=lambda: None):
-    """Prompt until a node has taken the session over; every refusal is in words. Each prompt says its number too."""
+async def prompt_until_accepted(viewer, session, text, before=lambda: None):
+    """Prompt until a node owns the session. Every refusal has a message, and each prompt has a number."""
     refusals = []
     for number in range(200):
         before()
@@ -70,14 +76,14 @@ async def prompt_until_taken(viewer, session, text, before=lambda: None):
 
 
 def check_prompts(said, text, refusals):
-    """See that the prompt that was taken said its words, once; a refused one may have been broken off behind them."""
+    """Check that the accepted prompt sent its text once. A refused prompt may have been interrupted after its text."""
     numbers = [int(each.removeprefix(f"{text} ")) for each in said if each.startswith(f"{text} ")]
     assert numbers == sorted(set(numbers)), said
     assert numbers[-1] == len(refusals), (said, refusals)
 
 
-async def load_until_taken(viewer, session):
-    """Load a session; on a machine that is too busy for the lease that is refused in words."""
+async def load_until_accepted(viewer, session):
+    """Load a session, and retry if it is refused because the machine is too busy for the lease."""
     refusals = []
     while "error" in (answer := await viewer.load(session)):
         refusals.append(answer["error"]["message"])
@@ -85,8 +91,8 @@ async def load_until_taken(viewer, session):
         assert len(refusals) < 200, refusals
 
 
-def says(message, text):
-    """Tell whether a message is this piece of an answer."""
+def is_text(message, text):
+    """Return whether a message is this chunk of an answer."""
     update = message.get("params", {}).get("update", {})
     return update.get("sessionUpdate") == "agent_message_chunk" and update["content"]["text"] == text
 
@@ -101,13 +107,13 @@ def owners(address, session):
 
 
 def end_lease(address, node):
-    """Let the lease of a node be over, as it is some time after its last heartbeat."""
+    """End the lease of a node, which otherwise ends some time after its last heartbeat."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("UPDATE dragoman_node SET beat = clock_timestamp() - 2 * lease WHERE id = %s", (node,))
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
-async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_turn(address, tmp_path, end):
+async def test_another_node_continues_when_the_owner_dies_or_hangs(address, tmp_path, end):
     async with (
         node_of(address, tmp_path, "here", lease_s=LONG_LEASE_S) as served,
         owner_of(address, tmp_path, lease_s=LONG_LEASE_S) as (process, session),
@@ -115,25 +121,25 @@ async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_tur
         viewer = await join(served, extensions=True)
         await viewer.load(session)
         (tmp_path / "go").touch()
-        await viewer.until(lambda message: says(message, "begun"))
+        await viewer.until(lambda message: is_text(message, "begun"))
         ((owner, _),) = owners(address, session)
         process.send_signal(end)
-        refusals = await prompt_until_taken(viewer, session, "after", lambda: end_lease(address, owner))
+        refusals = await prompt_until_accepted(viewer, session, "after", lambda: end_lease(address, owner))
         assert viewer.said(session) == ["begun", f"after {len(refusals)}"], refusals
         ends = [
             update["_meta"]["dragoman/turn"]
             for update in viewer.updates(session)
             if "_meta" in update and "dragoman/turn" in update["_meta"]
         ]
-        assert "has ended" in ends[0]["error"]["message"]
-        assert session in served.registry.sessions
+        assert "stopped" in ends[0]["error"]["message"]
+        assert session in served.sessions.by_id
         ((_, fence),) = owners(address, session)
         (tmp_path / "release").touch()
         if end == signal.SIGSTOP:
             process.send_signal(signal.SIGCONT)
             refused = json.loads(await process.stdout.readline())
             assert "error" in refused, refused
-        assert await prompt_until_taken(viewer, session, "again") == []
+        assert await prompt_until_accepted(viewer, session, "again") == []
         assert viewer.said(session) == ["begun", f"after {len(refusals)}", "again 0"]
         again = await join(served, extensions=True)
         await again.load(session)
@@ -141,7 +147,54 @@ async def test_another_node_goes_on_when_the_owner_dies_or_stands_still_in_a_tur
         assert owners(address, session)[0][1] == fence
 
 
-async def test_a_session_that_the_agent_of_another_node_does_not_know_can_be_read(address, tmp_path):
+def own_agent(address, tmp_path, name, script):
+    """Return our own agent with its sessions in the database of its node. Its writes have this application name."""
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(script)
+    env = {"DRAGOMAN_HOME": str(tmp_path / name), "DRAGOMAN_STORE": f"{address}?application_name={name}"}
+    return AgentSpec("one", (*DRAGOMAN, "agent", "--model", f"script:{path}"), env=env)
+
+
+def writers(address):
+    """Return the names of the writers of blocks, in order, each with the number of its last block."""
+    with psycopg.connect(address) as connection:
+        return dict(connection.execute("SELECT writer, max(number) FROM written GROUP BY writer").fetchall())
+
+
+async def test_session_continues_elsewhere_while_its_frozen_bridge_has_a_live_agent(address, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_STORE_LEASE", "600")  # an agent uses the lease of its bridge, not its own setting
+    note_writes(address)
+    talks_on = own_agent(address, tmp_path, "frozen", "- - text: begun\n  - delay_s: 600")
+    goes_on = own_agent(address, tmp_path, "other", "- - text: after")
+    cwd = str(tmp_path)
+    async with (
+        node_of(f"{address}?application_name=other", tmp_path, "here", goes_on, lease_s=LEASE_S) as served,
+        owner_of(
+            f"{address}?application_name=frozen", tmp_path, {"say": "talk"}, lease_s=LEASE_S, spec=talks_on, cwd=cwd
+        ) as (process, session),
+    ):
+        viewer = await join(served, extensions=True)
+        await viewer.load(session, cwd=cwd)
+        (tmp_path / "go").touch()
+        await viewer.until(lambda message: is_text(message, "begun"))
+        process.send_signal(signal.SIGSTOP)
+        refusals = []
+        while "result" not in (answer := await plain_prompt(viewer, session, "go on")):
+            refusals.append(answer["error"]["message"])
+            assert len(refusals) < 200, refusals
+        assert viewer.said(session) == ["begun", "after"], refusals
+        written = writers(address)["frozen"]
+        process.send_signal(signal.SIGCONT)
+        assert "error" in json.loads(await process.stdout.readline())
+        assert "result" in await plain_prompt(viewer, session, "go on")
+        again = await join(served, extensions=True)
+        await again.load(session, cwd=cwd)
+        assert again.said(session) == viewer.said(session) == ["begun", "after", "after"]
+        assert writers(address)["frozen"] == written, "the revived node wrote"
+        check_writes(address)
+
+
+async def test_session_unknown_to_another_nodes_agent_is_readable(address, tmp_path):
     async with node_of(address, tmp_path, "one", agent()) as one:
         here = await join(one, extensions=True)
         session = await here.new()
@@ -151,23 +204,23 @@ async def test_a_session_that_the_agent_of_another_node_does_not_know_can_be_rea
         await there.load(session)
         assert there.said(session) == ["known"]
         refused = await there.prompt(session, {"say": "more"})
-        assert "can only be read" in refused["error"]["message"]
+        assert "is read-only" in refused["error"]["message"]
 
 
-async def test_a_node_that_stops_in_order_hands_its_sessions_over_at_once(address, tmp_path):
+async def test_stopping_node_releases_its_sessions_at_once(address, tmp_path):
     async with node_of(address, tmp_path, "two", lease_s=600) as two:
         async with node_of(address, tmp_path, "one", lease_s=600) as one:
             here, there = await join(one, extensions=True), await join(two, extensions=True)
             session = await here.new()
             await there.load(session)
             await here.prompt(session, {"say": "before"})
-        refusals = await prompt_until_taken(there, session, "after")
+        refusals = await prompt_until_accepted(there, session, "after")
         assert there.said(session) == ["before", f"after {len(refusals)}"]
-        assert session in two.registry.sessions
+        assert session in two.sessions.by_id
 
 
 class Trouble:
-    """A database that does not do its work for a time."""
+    """A database that is unavailable for a time."""
 
     def __init__(self, kind, server, address):
         self._kind = kind
@@ -188,7 +241,7 @@ class Trouble:
             case "stopped":
                 self._server.start()
             case "paused":
-                self._server.go_on()
+                self._server.resume()
             case "read-only":
                 self._set_read_only("off")
 
@@ -201,9 +254,7 @@ class Trouble:
 
 
 @pytest.mark.parametrize("kind", ["stopped", "paused", "read-only"])
-async def test_a_database_in_trouble_ends_the_turn_in_words_and_loses_nothing_shown(
-    own_postgres, tmp_path, kind, caplog
-):
+async def test_database_failure_ends_the_turn_and_loses_nothing_shown(own_postgres, tmp_path, kind, caplog):
     address = await make_database(own_postgres)
     trouble = Trouble(kind, own_postgres, address)
     async with (
@@ -216,42 +267,43 @@ async def test_a_database_in_trouble_ends_the_turn_in_words_and_loses_nothing_sh
         release = tmp_path / "release"
         prompt = here.start_prompt(session, {"say": "begun"}, {"until": str(release)}, {"say": "unseen"})
         for viewer in (here, there):
-            await viewer.until(lambda message: says(message, "begun"))
+            await viewer.until(lambda message: is_text(message, "begun"))
         trouble.begin()
         release.touch()
         refused = await here.answer(prompt)
         assert "database" in refused["error"]["message"]
         trouble.end()
-        refusals_there = await prompt_until_taken(there, session, "after")
-        refusals_here = await prompt_until_taken(here, session, "again")
+        refusals_there = await prompt_until_accepted(there, session, "after")
+        refusals_here = await prompt_until_accepted(here, session, "again")
         late = await join(two, extensions=True)
         await late.load(session)
         for viewer in (here, there, late):
-            await viewer.until(lambda message: says(message, f"again {len(refusals_here)}"))
+            await viewer.until(lambda message: is_text(message, f"again {len(refusals_here)}"))
             assert viewer.said(session) == late.said(session)
-        # A database that hangs may commit what it was given before, when everybody has stopped waiting for it.
+        # A hanging database may commit earlier writes after all clients have stopped waiting.
         said = [text for text in late.said(session) if kind != "paused" or text != "unseen"]
         assert [each for each, _ in groupby(said, lambda text: text.partition(" ")[0])] == ["begun", "after", "again"]
         assert said.count("begun") == 1
         check_prompts(said, "after", refusals_there)
         check_prompts(said, "again", refusals_here)
-        # Each node says once that the database is away, and once that it is back; a short pause is none.
-        away, back = "no messages of other nodes: cannot use the database", "messages of other nodes are read again"
+        # Each node logs once that the database is away, and once that it is back. A short pause is not logged.
+        away = "the messages of other nodes cannot be read: cannot use the database"
+        back = "the messages of other nodes can be read again"
         await until(lambda: caplog.text.count(away) == caplog.text.count(back))
         assert caplog.text.count(away) >= (0 if kind == "paused" else 2)
 
 
 async def kill_in_a_turn(address, tmp_path, served, wait_s):
-    """Kill the owner of a session at some moment, go on here, and compare all that a viewer saw with the journal."""
+    """Kill the owner of a session, continue on this node, and compare a viewer's updates with the journal."""
     tmp_path.mkdir()
     async with owner_of(address, tmp_path, {"flood": 2_000}, shared=tmp_path.parent) as (process, session):
         viewer = await join(served, extensions=True)
-        await load_until_taken(viewer, session)
+        await load_until_accepted(viewer, session)
         (tmp_path / "go").touch()
         await asyncio.sleep(wait_s)  # any moment will do
         process.kill()
         await process.wait()
-    refusals = await prompt_until_taken(viewer, session, "after")
+    refusals = await prompt_until_accepted(viewer, session, "after")
     seen = [message["params"] for message in viewer.seen if message.get("method") == "session/update"]
     again = await join(served, extensions=True)
     await again.load(session)
@@ -270,7 +322,7 @@ async def kill_in_a_turn(address, tmp_path, served, wait_s):
 @pytest.mark.parametrize(
     "rounds", [ROUNDS, pytest.param(MANY_ROUNDS, marks=[pytest.mark.soak, soak, pytest.mark.timeout(3600)])]
 )
-async def test_no_update_is_lost_or_repeated_when_owners_are_killed_at_random_moments(address, tmp_path, rounds):
+async def test_killed_owners_lose_and_repeat_no_update(address, tmp_path, rounds):
     moments = random.Random(rounds)
     waits = [moments.uniform(0.0, 0.4) for _ in range(rounds)]
     note_writes(address)
@@ -284,3 +336,44 @@ async def test_no_update_is_lost_or_repeated_when_owners_are_killed_at_random_mo
             for first in range(AT_A_TIME):
                 tasks.create_task(kill_one_after_the_other(first))
     assert check_writes(address) > rounds
+
+
+async def test_subagent_is_followed_again_after_its_session_was_lost(own_postgres, tmp_path):
+    address = await make_database(own_postgres)
+    async with node_of(address, tmp_path, "one", lease_s=LEASE_S) as one:
+        here = await join(one, extensions=True, subagents={})
+        session = await here.new()
+        announced = {"update": {"sessionUpdate": "subagent_update", "sessionId": "kid"}}
+        await here.prompt(session, announced, child_says("first"))
+        release = tmp_path / "release"
+        prompt = here.start_prompt(session, {"say": "begun"}, {"until": str(release)}, {"say": "unseen"})
+        await here.until(lambda message: is_text(message, "begun"))
+        own_postgres.stop()
+        release.touch()
+        assert "error" in await here.answer(prompt)
+        own_postgres.start()
+        await prompt_until_accepted(here, session, "after")
+        await here.prompt(session, announced, child_says("second"))
+        await here.until(lambda message: is_text(message, "second"))
+        assert here.said("kid") == ["first", "second"]
+
+
+def child_says(words):
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": words}}
+    return {"notify": ["session/update", {"sessionId": "kid", "update": update}]}
+
+
+async def test_queued_prompt_is_answered_when_its_session_is_lost(own_postgres, tmp_path):
+    address = await make_database(own_postgres)
+    async with node_of(address, tmp_path, "one", lease_s=LEASE_S) as one:
+        here = await join(one, extensions=True)
+        session = await here.new()
+        here.start_prompt(session, {"say": "begun"}, {"until": str(tmp_path / "never")})
+        await here.until(lambda message: is_text(message, "begun"))
+        prompt = {"prompt": [{"type": "text", "text": "next"}], "_meta": {"dragoman": {"queue": "next"}}}
+        queued = here.request("session/prompt", {"sessionId": session, **prompt})
+        await here.until(lambda message: message.get("method") == "_dragoman/queue")
+        own_postgres.stop()
+        assert "error" in await here.answer(queued)
+        assert here.params_of("_dragoman/queue")[-1]["prompts"] == []
+        own_postgres.start()

@@ -1,8 +1,9 @@
-"""Lists of sessions: the same on every node, in pages of the same size however many sessions there are."""
+"""Lists of sessions are the same on every node, in full pages for any number of sessions."""
 
 import asyncio
 
 import psycopg
+import pytest
 
 from dragoman.bridge.nodes import node
 from dragoman.bridge.nodes.labels import DatabaseLabels
@@ -27,7 +28,7 @@ INSERT INTO dragoman_end (session, last, checksum) SELECT key, 0, 0 FROM made
 
 
 async def walk(viewer, **params):
-    """Give all pages of a list."""
+    """Return all pages of a list."""
     pages, cursor = [], {}
     while True:
         result = (await viewer.ask("session/list", {**params, **cursor}))["result"]
@@ -37,7 +38,8 @@ async def walk(viewer, **params):
         cursor = {"cursor": result["nextCursor"]}
 
 
-async def test_many_sessions_are_listed_in_pages_each_once_and_the_latest_first(address, tmp_path):
+@pytest.mark.basic
+async def test_many_sessions_are_listed_once_in_pages_latest_first(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         here = await join(one, extensions=True)
         session = await here.new()
@@ -65,14 +67,14 @@ async def test_many_sessions_are_listed_in_pages_each_once_and_the_latest_first(
 
 
 async def listed(viewer, ids):
-    """Ask until a node lists these sessions, of which it is told a moment later than the node that has them."""
+    """Request the list until a node has these sessions, which it learns of a moment after their owner."""
     async with asyncio.timeout(PATIENCE_S):
         for method in ("session/list", "_dragoman/sessions"):
             while {each["sessionId"] for each in (await viewer.ask(method))["result"]["sessions"]} != ids:
                 await asyncio.sleep(PAUSE_S)
 
 
-async def test_every_node_lists_a_session_while_somebody_looks_at_it_and_from_its_first_prompt_on(address, tmp_path):
+async def test_nodes_list_a_session_while_viewed_or_once_prompted(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         session, prompted = await here.new(), await here.new()
@@ -82,8 +84,8 @@ async def test_every_node_lists_a_session_while_somebody_looks_at_it_and_from_it
         await listed(there, {prompted})
 
 
-async def test_nodes_find_each_other_without_looking_for_it(address, tmp_path, monkeypatch):
-    monkeypatch.setattr(node, "LOOK_S", 600)
+async def test_nodes_discover_each_other_without_polling(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(node, "POLL_S", 600)
     async with node_of(address, tmp_path, "one") as one:
         here = await join(one)
         sessions = {await here.new()}
@@ -94,7 +96,7 @@ async def test_nodes_find_each_other_without_looking_for_it(address, tmp_path, m
             await listed(await join(two), sessions)
 
 
-async def test_a_session_is_listed_elsewhere_once_the_agent_has_opened_it(address, tmp_path):
+async def test_session_is_listed_elsewhere_once_the_agent_opened_it(address, tmp_path):
     gate = tmp_path / "gate"
     spec = keeping(tmp_path, load_waits=str(gate))
     (tmp_path / "sessions" / "old").touch()
@@ -105,8 +107,8 @@ async def test_a_session_is_listed_elsewhere_once_the_agent_has_opened_it(addres
             here.request("session/load", {"sessionId": session, "cwd": "/work", "mcpServers": []})
             for session in ("old", "nowhere")
         ]
-        await until(lambda: {"old", "nowhere"} <= one.registry.sessions.keys())
-        for title in ("A", "B", "C"):  # news of the others would be there by then
+        await until(lambda: {"old", "nowhere"} <= one.sessions.by_id.keys())
+        for title in ("A", "B", "C"):  # announcements of the others would have arrived by then
             await here.ask("session/set_title", {"sessionId": other, "title": title})
             await there.announced(other, lambda news, title=title: news["title"] == title)
         await listed(there, {other})
@@ -114,10 +116,10 @@ async def test_a_session_is_listed_elsewhere_once_the_agent_has_opened_it(addres
         old, nowhere = [await here.answer(each) for each in loading]
         assert ("result" in old, "error" in nowhere) == (True, True)
         await listed(there, {"old", other})
-        assert not any(news["sessionId"] == "nowhere" for news in there.told("_dragoman/session"))
+        assert not any(news["sessionId"] == "nowhere" for news in there.params_of("_dragoman/session"))
 
 
-async def test_a_node_that_was_away_learns_what_the_others_did_meanwhile(address, tmp_path):
+async def test_disconnected_node_catches_up_with_the_others(address, tmp_path):
     async with node_of(address, tmp_path, "before") as before:
         viewer = await join(before)
         asleep = await viewer.new()
@@ -136,7 +138,7 @@ async def test_a_node_that_was_away_learns_what_the_others_did_meanwhile(address
         await here.announced(kept, lambda news: news["viewers"] == 2)
         here.forget()
         proxy.cut()
-        await here.announced(kept, lambda news: news["viewers"] == 1)  # the other is taken for dead
+        await here.announced(kept, lambda news: news["viewers"] == 1)  # the other node is regarded as dead
         await here.ask("session/delete", {"sessionId": deleted})
         for session, title in ((kept, "Ours"), (asleep, "Quiet")):
             await here.ask("session/set_title", {"sessionId": session, "title": title})
@@ -149,19 +151,19 @@ async def test_a_node_that_was_away_learns_what_the_others_did_meanwhile(address
         await listed(there, {asleep, kept, new})
 
 
-async def test_settings_and_viewers_do_not_make_an_old_session_a_new_one(address, tmp_path):
+async def test_settings_and_viewers_do_not_update_the_session_time(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         here = await join(one, extensions=True)
         old, new = await here.new(), await here.new()
         await here.prompt(old, {"say": "first"})
-        before = one.registry.sessions[old].describe()["updatedAt"]
+        before = one.sessions.by_id[old].describe()["updatedAt"]
         other = await join(one, extensions=True)
         await other.load(old)
         options = {"sessionUpdate": "config_option_update", "configOptions": []}
-        told = {"notify": ["session/update", {"sessionId": old, "update": options}]}
-        await here.prompt(new, told, {"say": "second"})
+        notify = {"notify": ["session/update", {"sessionId": old, "update": options}]}
+        await here.prompt(new, notify, {"say": "second"})
         await here.until(lambda message: message.get("params", {}).get("update") == options)
-        assert one.registry.sessions[old].describe()["updatedAt"] == before
+        assert one.sessions.by_id[old].describe()["updatedAt"] == before
     async with node_of(address, tmp_path, "two") as two:
         [listed] = await walk(await join(two, extensions=True))
         assert [each["sessionId"] for each in listed] == [new, old]
@@ -169,11 +171,11 @@ async def test_settings_and_viewers_do_not_make_an_old_session_a_new_one(address
 
 
 def label_of(served, session):
-    label = served.registry.labels.of(session)
+    label = served.sessions.labels.of(session)
     return label.title, label.archived
 
 
-async def test_changes_of_one_label_at_two_nodes_at_once_are_both_kept_and_known_at_both(address, tmp_path):
+async def test_concurrent_changes_of_a_label_at_two_nodes_are_both_kept(address, tmp_path):
     async with node_of(address, tmp_path, "before") as before:
         viewer = await join(before)
         sessions = [await viewer.new() for _ in range(10)]
@@ -192,7 +194,7 @@ async def test_changes_of_one_label_at_two_nodes_at_once_are_both_kept_and_known
                 await until(lambda served=served, session=session: label_of(served, session) == ("Ours", True))
 
 
-async def test_a_node_that_messages_could_not_be_sent_to_learns_of_them_later(address, tmp_path, caplog):
+async def test_node_that_missed_messages_catches_up(address, tmp_path, caplog):
     async with (
         node_of(address, tmp_path, "one", lease_s=4) as one,
         node_of(address, tmp_path, "two", lease_s=LONG_LEASE_S) as two,
@@ -205,14 +207,14 @@ async def test_a_node_that_messages_could_not_be_sent_to_learns_of_them_later(ad
         await here.ask("session/set_title", {"sessionId": known, "title": "Ours"})
         new = await here.new()
         await here.prompt(new, {"say": "hi"})
-        await until(lambda: one.registry.labels.of(known).title == "Ours")
+        await until(lambda: one.sessions.labels.of(known).title == "Ours")
         await until(lambda: "are dropped" in caplog.text)
         execute(address, "DROP TRIGGER full_disk ON dragoman_message")
         await listed(there, {known, new})
         await there.announced(known, lambda news: news["title"] == "Ours")
 
 
-async def test_a_session_that_is_opened_keeps_the_time_that_the_database_has_of_it(address, tmp_path):
+async def test_opening_a_session_keeps_its_time_in_the_database(address, tmp_path):
     async with node_of(address, tmp_path, "two") as two:
         async with node_of(address, tmp_path, "one") as one:
             here = await join(one)
@@ -227,7 +229,7 @@ async def test_a_session_that_is_opened_keeps_the_time_that_the_database_has_of_
 
 
 class GatedLabels(LabelTable):
-    """Labels that are given once the gate is open; notes what was asked for."""
+    """A table that returns labels once the gate is open, and records the requests."""
 
     def __init__(self, database):
         super().__init__(database, "journal:one")
@@ -240,16 +242,16 @@ class GatedLabels(LabelTable):
         return await super().get(session_ids)
 
 
-async def test_labels_that_another_node_changed_are_read_together_however_many_they_are(address):
+async def test_labels_changed_by_another_node_are_read_in_one_query(address):
     database = Database(address)
     table = GatedLabels(database)
     labels = DatabaseLabels(table, lambda _: None)
     names = [f"session{number}" for number in range(100)]
     for name in names:
         await table.replace(name, None, b'{"archived":true}')
-    reading = [asyncio.create_task(labels.read_unread()) for name in names[:1] if labels.note_unread(name)]
+    reading = [asyncio.create_task(labels.read_unread()) for name in names[:1] if labels.record_unread(name)]
     await until(lambda: table.asked)
-    reading += [asyncio.create_task(labels.read_unread()) for name in names[1:] if labels.note_unread(name)]
+    reading += [asyncio.create_task(labels.read_unread()) for name in names[1:] if labels.record_unread(name)]
     table.gate.set()
     await asyncio.gather(*reading)
     assert table.asked == [{names[0]}, set(names[1:])]

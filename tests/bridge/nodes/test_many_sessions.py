@@ -18,7 +18,7 @@ soak = pytest.mark.skipif(not os.environ.get("DRAGOMAN_SOAK"), reason="long: set
 
 
 async def use_from_another_node(nodes, number):
-    """Begin a session at one node and prompt it through the next; give both viewers, which stay."""
+    """Create a session at one node and prompt it through the next. Return both viewers, which stay connected."""
     owner, other = nodes[number % 3], nodes[(number + 1) % 3]
     here, there = await join(owner), await join(other)
     session = await here.new()
@@ -31,7 +31,7 @@ async def use_from_another_node(nodes, number):
 @pytest.mark.soak
 @soak
 @pytest.mark.timeout(PATIENCE_S)
-async def test_a_thousand_sessions_are_used_through_nodes_that_do_not_own_them(address, tmp_path, record_property):
+async def test_thousand_sessions_are_used_through_other_nodes(address, tmp_path, record_property):
     options = {"patience_s": PATIENCE_S, "max_viewers": 2 * SESSIONS}
     async with (
         node_of(address, tmp_path, "one", **options) as one,
@@ -56,7 +56,7 @@ async def test_a_thousand_sessions_are_used_through_nodes_that_do_not_own_them(a
             for viewer in (here, there):
                 await viewer.until(lambda _, viewer=viewer, session=session: len(viewer.said(session)) == 2)
                 assert viewer.said(session) == [f"{number}", "again"]
-        assert sum(len(node.registry.sessions) for node in nodes) == SESSIONS
+        assert sum(len(node.sessions.by_id) for node in nodes) == SESSIONS
         for node in nodes:
             listed = [each["sessionId"] for page in await walk(await join(node)) for each in page]
             assert sorted(listed) == sorted(session for session, _, _ in used)

@@ -1,18 +1,21 @@
-"""One node among others: messages are taken once and in order, every wait ends, and nobody is remembered for ever."""
+"""One node among others: messages are received once and in order, every wait ends, and old nodes are forgotten."""
 
 import asyncio
+import gc
 import json
 import uuid
 from contextlib import asynccontextmanager
 
 import psycopg
+import pytest
 
-from dragoman.bridge.delivery import ViewerAccess
 from dragoman.bridge.nodes import BridgeNode, mailbox
 from dragoman.bridge.nodes.messages import CloseLink, Direct, Joined, Missed, OpenLink, ViewerLine
+from dragoman.bridge.viewers import ViewerAccess
+from tests.bridge.delivery.test_viewers import HttpViewer, answers, read_until
 from tests.bridge.nodes.database_proxy import DatabaseProxy
 from tests.bridge.nodes.test_two_nodes import node_of
-from tests.bridge.viewers import join, steps_text
+from tests.bridge.viewers import agent, join, steps_text
 from tests.waiting import PATIENCE_S, until
 
 LONG_LEASE_S = 600
@@ -31,14 +34,14 @@ WHEN (position('spoilt' IN encode(NEW.data, 'escape')) > 0) EXECUTE FUNCTION dam
 
 
 class NotingAgent:
-    """An agent's sessions that notes what the node tells it: there are none."""
+    """An agent without sessions that records the node's calls."""
 
     def __init__(self):
-        self.taken = []
+        self.received = []
         self.lost_touch = []
 
-    def take(self, message, sender):
-        self.taken.append(message)
+    def receive_message(self, message, sender):
+        self.received.append(message)
 
     def followed(self):
         return []
@@ -64,7 +67,7 @@ class NotingAgent:
 
 @asynccontextmanager
 async def bare_node(address, lease_s=LONG_LEASE_S):
-    """Run a node, and give it with what it was told."""
+    """Run a node, and yield it with the calls it made."""
     node, agent = BridgeNode(address, ["one"], lease_s), NotingAgent()
     await node.open()
     node.add("one", agent)
@@ -89,7 +92,8 @@ def node_ids(address):
         return {id_ for (id_,) in connection.execute("SELECT id FROM dragoman_node")}
 
 
-async def test_a_message_is_taken_once_although_answers_of_the_database_are_lost(address):
+@pytest.mark.basic
+async def test_message_is_received_once_despite_lost_database_answers(address):
     async with (
         DatabaseProxy(address) as to_here,
         DatabaseProxy(address) as to_there,
@@ -102,25 +106,36 @@ async def test_a_message_is_taken_once_although_answers_of_the_database_are_lost
         for link in links:
             here.mailbox.send(there.node.id, CloseLink("one", link))
             await here.mailbox.sent(there.node.id)
-        await until(lambda: len(agent.taken) >= len(links))
+        await until(lambda: len(agent.received) >= len(links))
         here.mailbox.send(there.node.id, CloseLink("one", "last"))
-        await until(lambda: agent.taken[-1].link == "last")
-        assert [each.link for each in agent.taken] == [*links, "last"]
+        await until(lambda: agent.received[-1].link == "last")
+        assert [each.link for each in agent.received] == [*links, "last"]
         assert (to_here.lost, to_there.lost) == (5, 5)
 
 
-async def test_nodes_that_have_left_are_forgotten_with_their_numbers(address):
+def remembered(node_numbers):
+    """Return the ids of nodes that are still referenced in this process."""
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, uuid.UUID) and each.int in node_numbers]
+
+
+@pytest.mark.basic
+async def test_departed_nodes_are_forgotten_with_their_numbers(address):
     async with bare_node(address) as (here, agent):
+        left = set()
         for number in range(3):
             async with bare_node(address) as (there, _):
                 there.mailbox.send(here.node.id, CloseLink("one", f"{number}"))
                 here.mailbox.send(there.node.id, Joined("one"))
-                await until(lambda there=there: there.node.id in here.remembered)
-        await until(lambda: not here.remembered)
-        assert sorted(each.link for each in agent.taken if isinstance(each, CloseLink)) == ["0", "1", "2"]
+                await until(lambda there=there: here.others("one") == [there.node.id])
+                left.add(there.node.id.int)
+        del there
+        await until(lambda: len(agent.received) >= len(left))
+        await until(lambda: not remembered(left))
+        assert sorted(each.link for each in agent.received if isinstance(each, CloseLink)) == ["0", "1", "2"]
 
 
-async def test_who_waits_for_a_message_does_not_wait_for_those_behind_it(address):
+async def test_wait_for_a_message_ignores_later_ones(address):
     async with bare_node(address) as (here, _), bare_node(address) as (there, _):
 
         async def go_on_for_ever():
@@ -136,7 +151,7 @@ async def test_who_waits_for_a_message_does_not_wait_for_those_behind_it(address
 
 
 class GatedTable:
-    """A table that takes messages when it is told to."""
+    """A table that accepts messages once its gate is open."""
 
     def __init__(self):
         self.sent = []
@@ -147,7 +162,7 @@ class GatedTable:
         self.sent.append(len(bodies))
 
 
-async def test_who_waits_for_a_message_is_not_woken_by_the_end_of_dropped_ones():
+async def test_wait_for_a_message_ignores_dropped_ones():
     table, there = GatedTable(), uuid.uuid4()
     box = mailbox.Mailbox(table, LONG_LEASE_S)
     for _ in range(3):
@@ -164,22 +179,22 @@ async def test_who_waits_for_a_message_is_not_woken_by_the_end_of_dropped_ones()
     assert table.sent == [3, 1]
 
 
-async def test_a_node_that_is_sent_more_than_fits_is_lost_touch_with(address, monkeypatch):
+async def test_full_queue_loses_touch_with_the_node(address, monkeypatch):
     monkeypatch.setattr(mailbox, "MAX_UNSENT_BYTES", 1_000)
     async with bare_node(address) as (here, agent), bare_node(address) as (there, there_agent):
         execute(address, FULL)
         for link in ("x" * 900, "y" * 900):
             here.mailbox.send(there.node.id, CloseLink("one", link))
-        assert "bytes wait for it already" in agent.lost_touch[0]
+        assert "bytes are already waiting for it" in agent.lost_touch[0]
         await here.mailbox.sent(there.node.id)
         execute(address, "DROP TRIGGER full_disk ON dragoman_message")
         here.mailbox.send(there.node.id, CloseLink("one", "after"))
-        await until(lambda: CloseLink("one", "after") in there_agent.taken)
-        await until(lambda: Missed("one") in there_agent.taken)
-        assert len(there_agent.taken) == 2
+        await until(lambda: CloseLink("one", "after") in there_agent.received)
+        await until(lambda: Missed("one") in there_agent.received)
+        assert len(there_agent.received) == 2
 
 
-async def test_a_request_that_cannot_reach_the_owner_is_refused_in_words_and_the_next_one_can(address, tmp_path):
+async def test_request_that_misses_the_owner_is_refused_and_the_next_works(address, tmp_path):
     async with (
         node_of(address, tmp_path, "one", lease_s=LONG_LEASE_S) as one,
         node_of(address, tmp_path, "two", lease_s=4) as two,
@@ -196,7 +211,7 @@ async def test_a_request_that_cannot_reach_the_owner_is_refused_in_words_and_the
         assert there.said(session) == ["on"]
 
 
-async def test_a_session_that_cannot_be_read_stops_no_other(address, tmp_path):
+async def test_unreadable_session_does_not_stop_others(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here = await join(one, extensions=True)
         spoilt, sound = await here.new(), await here.new()
@@ -211,15 +226,15 @@ async def test_a_session_that_cannot_be_read_stops_no_other(address, tmp_path):
         await second.until(lambda _: second.said(sound) == ["sound"])
 
 
-async def test_a_viewer_that_its_own_node_does_not_know_is_let_go(address, tmp_path):
+async def test_viewer_unknown_to_its_own_node_is_released(address, tmp_path):
     async with node_of(address, tmp_path, "one"):
         (owner,) = node_ids(address)
         async with bare_node(address) as (here, agent):
             here.mailbox.send(owner, Direct("one", "nobody", b"{}"))
-            await until(lambda: CloseLink("one", "nobody") in agent.taken)
+            await until(lambda: CloseLink("one", "nobody") in agent.received)
 
 
-async def test_a_message_for_a_session_that_another_node_has_by_now_is_refused_in_words(address, tmp_path):
+async def test_message_for_a_session_that_moved_is_refused(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         (first,) = node_ids(address)
         session = await (await join(one)).new()
@@ -231,13 +246,40 @@ async def test_a_message_for_a_session_that_another_node_has_by_now_is_refused_i
                 params = {"sessionId": session, "prompt": [{"type": "text", "text": steps_text({"say": "x"})}]}
                 line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": params})
                 here.mailbox.send(second, ViewerLine("one", "mine", line.encode()))
-                await until(lambda: any(isinstance(each, Direct) for each in agent.taken))
-                (refused,) = [json.loads(each.line) for each in agent.taken if isinstance(each, Direct)]
-                assert "another bridge has this session by now" in refused["error"]["message"]
+                await until(lambda: any(isinstance(each, Direct) for each in agent.received))
+                (refused,) = [json.loads(each.line) for each in agent.received if isinstance(each, Direct)]
+                assert "another bridge has taken over this session" in refused["error"]["message"]
 
 
-async def test_who_sends_to_a_node_that_has_left_is_told(address):
+async def test_sender_learns_that_the_receiving_node_left(address):
     async with bare_node(address) as (here, agent):
         here.mailbox.send(uuid.uuid4(), CloseLink("one", "any"))
         await until(lambda: agent.lost_touch)
         assert "has left" in agent.lost_touch[0]
+
+
+async def test_session_id_that_the_database_cannot_store_is_refused(address, tmp_path):
+    async with node_of(address, tmp_path, "one", agent(session_id="a\0b")) as one:
+        viewer = await join(one, extensions=True)
+        for _ in range(2):
+            refused = await viewer.ask("session/new", {"cwd": "/work", "mcpServers": []})
+            assert "NUL" in refused["error"]["message"]
+        assert one.sessions.by_id == {}
+
+
+async def test_session_that_the_database_refuses_is_refused(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one:
+        viewer, http = await join(one, extensions=True), HttpViewer(one)
+        await http.initialize()
+        connection = http.viewer.connection_stream(None)
+        with psycopg.connect(address, autocommit=True) as database:
+            database.execute("ALTER TABLE dragoman_session ADD CHECK (header IS NULL)")
+            refused = await viewer.ask("session/new", {"cwd": "/work", "mcpServers": []})
+            assert "violates check constraint" in refused["error"]["message"]
+            asked = http.request("session/new", {"cwd": "/work", "mcpServers": []})
+            refused = json.loads((await read_until(connection, answers(asked)))[-1].data)
+            assert "violates check constraint" in refused["error"]["message"]
+            database.execute("ALTER TABLE dragoman_session DROP CONSTRAINT dragoman_session_header_check")
+        # The agent with the refused sessions is stopped, and another one is started.
+        while "error" in (answer := await viewer.ask("session/new", {"cwd": "/work", "mcpServers": []})):
+            assert "violates check constraint" in answer["error"]["message"]

@@ -1,4 +1,4 @@
-"""The tests of `partitions`, in a network of their own."""
+"""Runs the tests of `partitions` in a separate network."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def test_nodes_of_these_tests_are_network_namespaces():
 @pytest.mark.parametrize(
     "rounds", [None, pytest.param(MANY_ROUNDS, marks=[pytest.mark.soak, soak, pytest.mark.timeout(3600)])]
 )
-def test_nothing_seen_is_lost_or_repeated_and_one_node_writes(tmp_path, rounds):
+def test_updates_are_seen_once_and_one_node_writes(tmp_path, rounds):
     network = OWN_NETWORK if why_no_namespaces() is None else ()
     tests = Path(__file__).with_name("partitions.py")
     command = (sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--basetemp", tmp_path / "inside")

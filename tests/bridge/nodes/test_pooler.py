@@ -1,10 +1,10 @@
-"""Nodes behind PgBouncer in transaction mode: they are not woken by the database, and look for themselves."""
+"""Nodes on PgBouncer in transaction mode. The database cannot wake them, so they poll."""
 
 from tests.bridge.nodes.test_two_nodes import node_of
 from tests.bridge.viewers import OPTIONS, join
 
 
-async def test_a_session_is_used_through_both_nodes_and_goes_on_when_its_owner_stops(bouncer, address, tmp_path):
+async def test_session_works_through_both_nodes_and_survives_its_owner(bouncer, address, tmp_path):
     behind = bouncer.behind(address)
     async with node_of(behind, tmp_path, "two") as two:
         async with node_of(behind, tmp_path, "one") as one:
@@ -20,4 +20,4 @@ async def test_a_session_is_used_through_both_nodes_and_goes_on_when_its_owner_s
             assert here.said(session) == there.said(session)
         await there.prompt(session, {"say": "after"})
         assert there.said(session)[-1] == "after"
-        assert session in two.registry.sessions
+        assert session in two.sessions.by_id

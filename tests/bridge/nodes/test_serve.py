@@ -1,4 +1,4 @@
-"""`dragoman serve --store` as people start it: two nodes, our own agent, one session used through both."""
+"""`dragoman serve --store` as users start it: two nodes, our own agent, one session used through both."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
+import pytest
 
 
 def environment(tmp_path):
@@ -16,7 +17,7 @@ def environment(tmp_path):
 
 
 async def dragoman(env, *arguments):
-    """Run the program to its end; give its exit code and its output."""
+    """Run the program until it exits. Return its exit code and its output."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "dragoman", *arguments),
         stdout=asyncio.subprocess.PIPE,
@@ -29,7 +30,7 @@ async def dragoman(env, *arguments):
 
 @asynccontextmanager
 async def served(env, address):
-    """Start a node, and give its address and its token; it stops in order."""
+    """Run a node, and yield its address and its token. Stop it at the end."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "dragoman", "serve", "--port", "0", "--format", "json", "--no-open"),
         *("--store", address),
@@ -44,14 +45,15 @@ async def served(env, address):
 
 
 async def open_link(printed_by, *, at):
-    """Open the link that one node printed at another one, twice; give the answers."""
+    """Open the link that one node printed at another one, twice. Return the answers."""
     path = urlsplit(printed_by["url"])
     async with httpx2.AsyncClient() as http:
         link = urljoin(at["acp"], f"{path.path}?{path.query}")
         return [(await http.get(link)).status_code for _ in range(2)]
 
 
-async def test_a_session_of_one_node_goes_on_through_another(address, tmp_path):
+@pytest.mark.basic
+async def test_session_continues_through_another_node(address, tmp_path):
     env = environment(tmp_path)
     async with served(env, address) as one, served(env, address) as two:
         assert await open_link(one, at=two) == [303, 401], "the link of one node is good once, at any"
@@ -69,7 +71,7 @@ async def test_a_session_of_one_node_goes_on_through_another(address, tmp_path):
         assert "Who are you?" in output
 
 
-async def test_a_database_without_tables_is_refused_with_the_command_that_makes_them(postgres, tmp_path):
+async def test_missing_tables_are_refused_with_the_command_to_create_them(postgres, tmp_path):
     env = environment(tmp_path)
     code, _, errors = await dragoman(env, "serve", "--port", "0", "--store", postgres.new_database())
     assert code == 1

@@ -1,14 +1,16 @@
-"""Two nodes on one database: a session is used on either, whoever owns it."""
+"""Two nodes on one database: a session can be used on both, whichever node owns it."""
 
 import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.bridge.viewers import LOADING, OPTIONS, agent, bridge_of, join
 
 
 def keeping(tmp_path, **behaviour):
-    """Make an agent that any node can start, and that has its sessions where all nodes reach them."""
+    """Return an agent that every node can start and whose sessions all nodes can reach."""
     (tmp_path / "sessions").mkdir(exist_ok=True)
     return agent(capabilities=LOADING, store=str(tmp_path / "sessions"), **behaviour)
 
@@ -20,7 +22,7 @@ async def node_of(address, tmp_path, name, *specs, **changes):
         yield bridge.agent()
 
 
-async def test_a_session_is_there_after_a_restart_and_on_another_node(address, tmp_path):
+async def test_session_survives_a_restart_and_exists_on_another_node(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         viewer = await join(one, extensions=True)
         session = await viewer.new()
@@ -37,7 +39,8 @@ async def test_a_session_is_there_after_a_restart_and_on_another_node(address, t
         assert other.said(session)[-1:] == ["third"]
 
 
-async def test_a_viewer_of_another_node_prompts_and_gets_all_updates_before_the_answer(address, tmp_path):
+@pytest.mark.basic
+async def test_prompt_through_another_node_gets_updates_before_the_answer(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         session = await here.new()
@@ -49,10 +52,11 @@ async def test_a_viewer_of_another_node_prompts_and_gets_all_updates_before_the_
             [message for message in there.seen if message.get("method") == "session/update"][-1]
         )
         await here.announced(session, lambda described: described["viewers"] == 2)
-        assert two.registry.sessions == {}
+        assert two.sessions.by_id == {}
 
 
-async def test_a_question_is_asked_on_every_node_and_settled_once(address, tmp_path):
+@pytest.mark.basic
+async def test_question_is_asked_on_every_node_and_settled_once(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         session = await here.new()
@@ -69,6 +73,7 @@ async def test_a_question_is_asked_on_every_node_and_settled_once(address, tmp_p
         assert here.said(session)[-1] == "on"
 
 
+@pytest.mark.basic
 async def test_cancels_and_settings_reach_the_owner(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one, extensions=True), await join(two, extensions=True)
@@ -84,7 +89,8 @@ async def test_cancels_and_settings_reach_the_owner(address, tmp_path):
         await there.announced(session, lambda described: described["title"] == "Ours")
 
 
-async def test_a_viewer_goes_on_at_its_cursor_on_another_node(address, tmp_path):
+@pytest.mark.basic
+async def test_viewer_continues_at_its_cursor_on_another_node(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here = await join(one, extensions=True)
         session = await here.new()
@@ -100,7 +106,7 @@ async def test_a_viewer_goes_on_at_its_cursor_on_another_node(address, tmp_path)
         assert there.said(session) == ["unseen"]
 
 
-async def test_an_editor_on_another_node_is_not_shown_its_own_prompt(address, tmp_path):
+async def test_editor_on_another_node_does_not_see_its_own_prompt(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one, extensions=True), await join(two)
         session = await here.new()
@@ -129,7 +135,20 @@ async def test_nul_is_refused_in_an_id_and_kept_out_of_lists(address, tmp_path):
         assert (listed["sessionId"], listed["title"]) == (session, "a\N{REPLACEMENT CHARACTER}b")
 
 
-async def test_a_session_is_used_on_another_node_as_soon_as_it_is_there(address, tmp_path):
+async def test_subagent_with_nul_in_its_id_affects_nothing_else(address, tmp_path, caplog):
+    async with node_of(address, tmp_path, "one", agent()) as one:
+        viewer = await join(one, extensions=True)
+        session = await viewer.new()
+        child = {"sessionUpdate": "subagent_update", "sessionId": "a\0b", "title": "Helper"}
+        said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hidden"}}
+        notify = {"notify": ["session/update", {"sessionId": "a\0b", "update": said}]}
+        for _ in range(2):
+            assert "result" in await viewer.prompt(session, {"update": child}, notify, {"say": "on"})
+        assert viewer.said() == ["on", "on"]
+    assert caplog.text.count(r"subagent a\x00b is not shown") == 1
+
+
+async def test_new_session_is_usable_on_another_node_at_once(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
         here, there = await join(one), await join(two)
         for number in range(10):
@@ -140,7 +159,7 @@ async def test_a_session_is_used_on_another_node_as_soon_as_it_is_there(address,
             assert there.said(session) == ["at once"]
 
 
-async def test_of_two_nodes_that_want_a_session_of_nobody_at_once_one_has_it_and_both_use_it(address, tmp_path):
+async def test_unowned_session_gets_one_owner_when_two_nodes_want_it(address, tmp_path):
     async with node_of(address, tmp_path, "before") as before:
         viewer = await join(before)
         asleep = [await viewer.new() for _ in range(6)]
@@ -155,14 +174,14 @@ async def test_of_two_nodes_that_want_a_session_of_nobody_at_once_one_has_it_and
         for session in (*asleep, *known_to_agent):
             answers = await asyncio.gather(*(viewer.prompt(session, {"say": "x"}) for viewer in (here, there)))
             assert all("result" in answer for answer in answers), answers
-            assert (session in one.registry.sessions) != (session in two.registry.sessions)
+            assert (session in one.sessions.by_id) != (session in two.sessions.by_id)
         for viewer in (here, there):
             for session in known_to_agent:
                 await viewer.until(lambda _, viewer=viewer, session=session: viewer.said(session) == ["x", "x"])
 
 
 class BrokenSession:
-    """A session as its journal needs it, that cannot be described."""
+    """A session for a journal that fails to describe it."""
 
     def __init__(self, session):
         self._session = session
@@ -170,18 +189,18 @@ class BrokenSession:
     def __getattr__(self, name):
         return getattr(self._session, name)
 
-    def describe_for_lists(self):
+    def listed_facts(self):
         raise RuntimeError("nobody has foreseen this")
 
 
-async def test_an_unforeseen_error_of_a_journal_is_told_in_words_and_the_session_goes_on(address, tmp_path):
+async def test_unexpected_journal_error_is_reported_and_the_session_continues(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         viewer = await join(one)
         session = await viewer.new()
         prompt = viewer.start_prompt(session, {"say": "begun"}, {"cancel": True})
         await viewer.until(lambda _: viewer.said() == ["begun"])
-        served = one.registry.sessions[session]
-        served.journal.reader = BrokenSession(served)
+        served = one.sessions.by_id[session]
+        served.history.reader = BrokenSession(served)
         served.changed()
         refused = await viewer.answer(prompt)
         assert "cannot be written (nobody has foreseen this); please report this" in refused["error"]["message"]

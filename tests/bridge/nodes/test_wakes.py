@@ -10,7 +10,7 @@ from dragoman.store.postgresql.message_cipher import NodeKey
 from dragoman.store.postgresql.message_table import MessageTable
 
 
-async def test_a_connection_for_wakes_is_closed_when_the_wait_for_it_is_cancelled_at_any_moment(address):
+async def test_cancelled_wait_for_wakes_closes_its_connection(address):
     database = Database(address)
     table = MessageTable(database, uuid.uuid4(), NodeKey())
     for moment in range(40):
@@ -20,4 +20,4 @@ async def test_a_connection_for_wakes_is_closed_when_the_wait_for_it_is_cancelle
         with suppress(asyncio.CancelledError):
             await (await listening).close()
     await database.close()
-    gc.collect()  # one that is left open complains, and pytest lets no complaint pass
+    gc.collect()  # an open connection causes a warning, which pytest turns into an error

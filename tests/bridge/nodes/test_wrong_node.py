@@ -1,4 +1,4 @@
-"""Viewers of every kind on a node that does not own the session: they meet what viewers of the owner meet."""
+"""Viewers of every kind see the same on a node that does not own the session as on the owner."""
 
 import asyncio
 import json
@@ -7,15 +7,17 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import psycopg
+import pytest
 
-from dragoman.bridge.nodes.replica import ReplicaJournal
+from dragoman.bridge.nodes.remote_session import ReplicaHistory
 from dragoman.store.postgresql import Database
-from dragoman.store.postgresql.errors import DatabaseUnavailable
+from dragoman.store.postgresql.errors import DatabaseUnavailableError
 from dragoman.store.postgresql.message_cipher import NodeKey
 from dragoman.store.postgresql.message_table import MessageTable
 from tests.bridge.front.client import answer_to, http_viewer, until_answer
 from tests.bridge.front.client import texts as texts_of_events
 from tests.bridge.front.serving import serving
+from tests.bridge.front.test_shares import attacks_of_a_reader
 from tests.bridge.nodes.test_lists import COPY
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.router.test_search import search
@@ -31,7 +33,7 @@ async def two_nodes(address, tmp_path):
         yield one, two
 
 
-async def test_a_mode_is_set_once_and_known_on_every_node(address, tmp_path):
+async def test_mode_is_set_once_and_known_on_every_node(address, tmp_path):
     log = tmp_path / "log"
     spec = keeping(tmp_path, log=str(log))
     async with node_of(address, tmp_path, "one", spec) as one, node_of(address, tmp_path, "two", spec) as two:
@@ -47,7 +49,8 @@ async def test_a_mode_is_set_once_and_known_on_every_node(address, tmp_path):
             assert (await late.load(session))["result"]["modes"]["currentModeId"] == "code"
 
 
-async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
+@pytest.mark.basic
+async def test_both_versions_work_through_a_node_that_is_not_the_owner(address, tmp_path):
     async with two_nodes(address, tmp_path) as (one, two):
         here = await join(one, extensions=True)
         session = await here.new()
@@ -59,6 +62,7 @@ async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
         prompt = older.start_prompt(session, {"ask": OPTIONS}, {"say": "asked"})
         newer.choose(await newer.asked(), "yes")
         assert (await older.answer(prompt))["result"]["stopReason"] == "end_turn"
+        await newer.until(lambda _: newer.states()[-1]["state"] == "idle")
         assert "error" not in await newer.turn(session, {"say": "after"})
         assert [state["state"] for state in newer.states()][-2:] == ["running", "idle"]
         await older.until(lambda message: '"after"' in json.dumps(message))
@@ -68,7 +72,7 @@ async def test_both_versions_are_served_on_the_wrong_node(address, tmp_path):
 
 
 async def send_later_message(address, receiver):
-    """Send what no node of today says, encrypted as it should be."""
+    """Send a message of an unknown kind, correctly encrypted."""
     database = Database(address)
     await MessageTable(database, uuid.uuid4(), NodeKey()).send(receiver, 1, [b"of a later version"])
     await database.close()
@@ -82,7 +86,7 @@ def send_plain_message(address, receiver):
         )
 
 
-async def test_a_message_that_cannot_be_understood_stops_no_other(address, tmp_path, caplog):
+async def test_undecodable_message_does_not_stop_others(address, tmp_path, caplog):
     async with two_nodes(address, tmp_path) as (one, two):
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         session = await here.new()
@@ -91,14 +95,14 @@ async def test_a_message_that_cannot_be_understood_stops_no_other(address, tmp_p
         for node in nodes:
             await send_later_message(address, node)
             send_plain_message(address, node)
-        await until(lambda: caplog.text.count("an error with a message of another node") == 2 * len(nodes))
+        await until(lambda: caplog.text.count("failed to process a message of another node") == 2 * len(nodes))
         await there.load(session)
         await there.prompt(session, {"say": "after"})
         await here.until(lambda message: '"after"' in json.dumps(message))
         assert there.said(session) == ["after"]
 
 
-async def test_secrets_of_mcp_servers_are_in_no_file_of_the_database_on_their_way_to_the_owner(own_postgres, tmp_path):
+async def test_mcp_secrets_sent_to_the_owner_are_in_no_database_file(own_postgres, tmp_path):
     address = await make_database(own_postgres)
     secret, plain = f"secret-{uuid.uuid4()}", f"plain-{uuid.uuid4()}"
     server = {"name": "notes", "command": "/bin/notes", "args": [], "env": [{"name": "KEY", "value": secret}]}
@@ -114,7 +118,7 @@ async def test_secrets_of_mcp_servers_are_in_no_file_of_the_database_on_their_wa
     assert not any(secret.encode() in data for data in files)
 
 
-async def test_a_session_moves_over_three_nodes_and_its_viewers_stay(address, tmp_path):
+async def test_session_moves_across_three_nodes_and_keeps_its_viewers(address, tmp_path):
     async with node_of(address, tmp_path, "three") as three:
         async with node_of(address, tmp_path, "two") as two:
             async with node_of(address, tmp_path, "one") as one:
@@ -129,20 +133,20 @@ async def test_a_session_moves_over_three_nodes_and_its_viewers_stay(address, tm
                     await viewer.until(lambda _, viewer=viewer: len(viewer.said(session)) == 3)
                 assert len({tuple(viewer.said(session)) for viewer in viewers}) == 1
             assert "result" in await viewers[1].prompt(session, {"say": "by two"})
-            assert session in two.registry.sessions
+            assert session in two.sessions.by_id
             assert "result" in await viewers[2].prompt(session, {"say": "by three, at two"})
         assert "result" in await viewers[2].prompt(session, {"say": "by three"})
-        assert session in three.registry.sessions
+        assert session in three.sessions.by_id
         assert viewers[2].said(session)[3:] == ["by two", "by three, at two", "by three"]
 
 
-async def test_words_are_found_on_every_node_and_a_reader_finds_those_of_its_session_alone(address, tmp_path):
+async def test_search_works_on_every_node_and_is_limited_to_a_readers_session(address, tmp_path):
     async with two_nodes(address, tmp_path) as (one, two):
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         mine, other = await here.new(), await here.new()
         await here.prompt(mine, {"say": "a yellow Submar"}, {"say": "ine"})
         await here.prompt(other, {"say": "no yellow submarine"})
-        await until(lambda: sum(each.prompted for each in two.delivery.journals.stored.values()) == 2)
+        await until(lambda: sum(each.prompted for each in two.delivery.histories.stored.values()) == 2)
         answer, hits = await search(there, "yellow submarine")
         assert answer["result"] == {"searched": 2, "complete": True}
         assert {hit["sessionId"] for hit in hits} == {mine, other}
@@ -159,7 +163,7 @@ async def test_words_are_found_on_every_node_and_a_reader_finds_those_of_its_ses
         assert reader.said() == ["a yellow Submar", "ine", "more"]
 
 
-async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, tmp_path):
+async def test_http_and_export_work_through_another_node(address, tmp_path):
     specs = {"agents": (keeping(tmp_path),), "store": address}
     async with (
         asyncio.timeout(40),
@@ -185,10 +189,10 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
             assert texts_of_events(before) == ["before"]
             chosen = {"outcome": {"outcome": "selected", "optionId": "no"}}
             assert (await there.post({"id": event.message["id"], "result": chosen})).status_code == 202
-            taken = await until_answer(prompt, events)
-            assert taken[-1].message["result"]["stopReason"] == "end_turn"
-            assert texts_of_events(taken)[1:] == [str(number) for number in range(50)]
-            middle = taken[len(taken) // 2]
+            received = await until_answer(prompt, events)
+            assert received[-1].message["result"]["stopReason"] == "end_turn"
+            assert texts_of_events(received)[1:] == [str(number) for number in range(50)]
+            middle = received[len(received) // 2]
         async with there.stream(session, after=middle.id) as events:
             number = await there.call(
                 "session/set_mode", {"sessionId": session, "modeId": "code"}, acp_session_id=session
@@ -197,7 +201,7 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
             assert texts_of_events(again)[0] == str(int(texts_of_events([middle])[0]) + 1)
         await until(
             lambda: two.bridge.agent().describe_session(session)
-        )  # a node that has just come is told of it later
+        )  # a node that has just started is notified later
         _, code = await two.guard.shares.make(3600, "one", session)
         for headers in (two.headers, {"cookie": (await two.guard.redeem_share(code)).partition(";")[0]}):
             async with httpx2.AsyncClient(base_url=two.url, headers=headers) as http:
@@ -207,7 +211,7 @@ async def test_a_viewer_over_http_and_an_export_work_on_the_wrong_node(address, 
             assert kinds.count("agent_message_chunk") == 52
 
 
-async def test_over_http_a_session_can_be_used_of_which_its_node_was_not_told(address, tmp_path):
+async def test_http_accepts_a_session_that_was_not_announced_to_the_node(address, tmp_path):
     async with (
         asyncio.timeout(40),
         serving(tmp_path / "one", agents=(agent(),), store=address) as served,
@@ -232,7 +236,7 @@ def fences(address):
         return connection.execute("SELECT session, fence FROM dragoman_end ORDER BY session").fetchall()
 
 
-async def test_a_reader_of_one_session_has_no_other_one_taken(address, tmp_path):
+async def test_reader_of_one_session_makes_the_node_own_no_other(address, tmp_path):
     async with node_of(address, tmp_path, "before") as before:
         viewer = await join(before)
         shared, other = await viewer.new(), await viewer.new()
@@ -243,27 +247,47 @@ async def test_a_reader_of_one_session_has_no_other_one_taken(address, tmp_path)
         for reader in (await join(one, only=shared), await join(one, read_only=True)):
             for method in ("session/prompt", "session/set_mode", "session/fork"):
                 refused = await reader.ask(method, {"sessionId": other, "cwd": "/work", "mcpServers": []})
-                assert "this viewer may" in refused["error"]["message"], refused
+                assert "this viewer" in refused["error"]["message"], refused
             reader.send({"method": "session/cancel", "params": {"sessionId": other}})
             assert "result" in await reader.ask("session/list")
-        assert other not in one.registry.sessions
+        assert other not in one.sessions.by_id
         assert fences(address) == before_readers
 
 
-async def test_what_was_read_is_shown_although_another_session_cannot_be_read_just_now(address, tmp_path, monkeypatch):
+async def test_reader_at_another_node_causes_no_message_to_the_agent(address, tmp_path):
+    log = tmp_path / "log"
+    spec = keeping(tmp_path, log=str(log))
+    async with node_of(address, tmp_path, "one", spec) as one, node_of(address, tmp_path, "two", spec) as two:
+        here = await join(one)
+        session = await here.new()
+        await here.prompt(session, {"say": "before"})
+        reader = await join(two, read_only=True)
+        before = log.read_text()
+        await reader.load(session)
+        for attack in attacks_of_a_reader(session):
+            reader.send(attack)
+            await reader.ask(**attack)
+        reader.send({"id": "r1", "result": {"evil": True}})
+        await reader.ask("session/status", {"sessionId": session})
+        await here.ask("_echo")
+    sent = [json.loads(line) for line in log.read_text().removeprefix(before).splitlines()]
+    assert [message["method"] for message in sent] == ["_echo"]
+
+
+async def test_records_are_shown_although_another_session_is_unreadable(address, tmp_path, monkeypatch):
     async with two_nodes(address, tmp_path) as (one, two):
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         first, second = await here.new(), await here.new()
         for session in (first, second):
             await there.load(session)
-        follow, failing = ReplicaJournal.follow, True
+        follow, failing = ReplicaHistory.follow, True
 
-        async def fail_for_second(journal, last):
-            if failing and journal.header.id == second:
-                raise DatabaseUnavailable("test", "it is away")
-            return await follow(journal, last)
+        async def fail_for_second(history, last):
+            if failing and history.header.id == second:
+                raise DatabaseUnavailableError("test", "it is away")
+            return await follow(history, last)
 
-        monkeypatch.setattr(ReplicaJournal, "follow", fail_for_second)
+        monkeypatch.setattr(ReplicaHistory, "follow", fail_for_second)
         await here.prompt(second, {"say": "later"})
         await here.prompt(first, {"say": "now"})
         await there.until(lambda _: there.said(first) == ["now"])

@@ -1,4 +1,4 @@
-"""What the agent asks: everybody who can answer is asked, and the first answer counts."""
+"""Questions of the agent go to all viewers that can answer, and the first answer counts."""
 
 import json
 
@@ -22,7 +22,7 @@ def outcome(viewer):
     return json.loads(viewer.said()[-1])
 
 
-async def test_all_are_asked_the_first_answer_counts_and_the_others_are_told(tmp_path):
+async def test_all_viewers_are_asked_and_the_first_answer_counts(tmp_path):
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2)
         three = await join(served, extensions=True)
@@ -34,15 +34,15 @@ async def test_all_are_asked_the_first_answer_counts_and_the_others_are_told(tmp
         await one.answer(prompt)
         assert outcome(one) == {"result": CHOSEN}
         await one.until(lambda message: message.get("method") == "$/cancel_request")
-        assert one.told("$/cancel_request") == [{"requestId": asked[0]["id"]}]
+        assert one.params_of("$/cancel_request") == [{"requestId": asked[0]["id"]}]
         settled = (await three.until(lambda message: message.get("method") == "_dragoman/settled"))["params"]
         assert settled == {"sessionId": session, "requestId": asked[2]["id"], "result": CHOSEN, "by": "viewer"}
-        assert three.told("$/cancel_request") == []
+        assert three.params_of("$/cancel_request") == []
         await two.until(lambda message: two.said() != [])
-        assert two.told("$/cancel_request") == []
+        assert two.params_of("$/cancel_request") == []
 
 
-async def test_two_answers_at_once_count_as_one(tmp_path):
+async def test_concurrent_answers_count_once(tmp_path):
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, extensions=True)
         prompt = one.start_prompt(session, {"ask": OPTIONS}, {"say": "end"})
@@ -52,9 +52,9 @@ async def test_two_answers_at_once_count_as_one(tmp_path):
         one.choose(asked[0], "yes")
         await one.answer(prompt)
         assert json.loads(one.said()[0]) == {"result": {"outcome": {"outcome": "selected", "optionId": "no"}}}
-        assert [params["by"] for params in one.told("_dragoman/settled")] == ["you"]
+        assert [params["by"] for params in one.params_of("_dragoman/settled")] == ["you"]
         await two.until(lambda message: message.get("method") == "_dragoman/settled")
-        assert [params["by"] for params in two.told("_dragoman/settled")] == ["viewer"]
+        assert [params["by"] for params in two.params_of("_dragoman/settled")] == ["viewer"]
 
 
 async def test_an_error_settles_only_when_all_have_answered_with_one(tmp_path):
@@ -77,7 +77,7 @@ async def test_an_error_settles_only_when_all_have_answered_with_one(tmp_path):
         assert outcome(one) == {"error": {"code": -32601, "message": "what?", "data": None}}
 
 
-async def test_a_question_waits_for_somebody_who_comes(tmp_path):
+async def test_question_waits_for_a_viewer(tmp_path):
     async with serve(tmp_path) as served:
         session, (one,) = await on_session(served, 1)
         one.start_prompt(session, {"ask": OPTIONS})
@@ -92,34 +92,34 @@ async def test_a_question_waits_for_somebody_who_comes(tmp_path):
         assert outcome(two) == {"result": CHOSEN}
 
 
-async def test_the_time_runs_only_while_nobody_is_there_and_then_it_is_refused(tmp_path):
+async def test_question_times_out_only_without_viewers(tmp_path):
     async with serve(tmp_path, permission_timeout_s=0.2) as served:
         session, (one,) = await on_session(served, 1)
         one.start_prompt(session, {"ask": OPTIONS})
         await one.asked()
-        (ask,) = served.router.questions.of_session(served.registry.sessions[session])
+        (ask,) = served.questions.of_session(served.sessions.by_id[session])
         assert ask.timer is None
         await one.viewer.close()
         assert ask.timer is not None
-        await until(lambda: served.registry.sessions[session].info.turns == 0)
+        await until(lambda: served.sessions.by_id[session].info.turns == 0)
         two = await join(served)
         await two.load(session)
         assert outcome(two) == {"result": {"outcome": {"outcome": "selected", "optionId": "no"}}}
 
 
-async def test_without_an_option_to_refuse_the_agent_gets_an_error(tmp_path):
+async def test_timeout_without_a_reject_option_is_an_error(tmp_path):
     async with serve(tmp_path, permission_timeout_s=0.01) as served:
         session, (one,) = await on_session(served, 1)
         one.start_prompt(session, {"ask": OPTIONS[:1]})
         await one.asked()
         await one.viewer.close()
-        await until(lambda: served.registry.sessions[session].info.turns == 0)
+        await until(lambda: served.sessions.by_id[session].info.turns == 0)
         two = await join(served)
         await two.load(session)
-        assert "nobody was there" in outcome(two)["error"]["data"]
+        assert "no viewer could answer" in outcome(two)["error"]["data"]
 
 
-async def test_cancel_reaches_the_agent_first_and_settles_all_as_cancelled(tmp_path):
+async def test_cancel_reaches_the_agent_before_questions_are_settled(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
         session, (one, two) = await on_session(served, 2, extensions=True)
@@ -128,14 +128,14 @@ async def test_cancel_reaches_the_agent_first_and_settles_all_as_cancelled(tmp_p
         two.send({"method": "session/cancel", "params": {"sessionId": session}})
         await one.answer(prompt)
         assert outcome(one) == {"result": {"outcome": {"outcome": "cancelled"}}}
-        assert [params["by"] for params in one.told("_dragoman/settled")] == ["cancel"]
-    heard = log.read_text().splitlines()
-    assert [index for index, line in enumerate(heard) if "session/cancel" in line] < [
-        index for index, line in enumerate(heard) if "cancelled" in line
+        assert [params["by"] for params in one.params_of("_dragoman/settled")] == ["cancel"]
+    lines = log.read_text().splitlines()
+    assert [index for index, line in enumerate(lines) if "session/cancel" in line] < [
+        index for index, line in enumerate(lines) if "cancelled" in line
     ]
 
 
-async def test_elicitation_goes_to_those_who_offered_it(tmp_path):
+async def test_elicitation_goes_to_viewers_that_support_it(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -148,7 +148,7 @@ async def test_elicitation_goes_to_those_who_offered_it(tmp_path):
         assert not any(message.get("method") == "elicitation/create" for message in one.seen)
 
 
-async def test_elicitation_about_a_request_goes_to_whoever_made_it_under_its_own_id(tmp_path):
+async def test_elicitation_about_a_request_goes_to_its_sender(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served, **FORMS), await join(served, **FORMS)
         request = two.request("_elicit", {})
@@ -160,14 +160,14 @@ async def test_elicitation_about_a_request_goes_to_whoever_made_it_under_its_own
         assert not any(message.get("method") == "elicitation/create" for message in one.seen)
 
 
-async def test_elicitation_that_nobody_can_answer_is_declined(tmp_path):
+async def test_elicitation_is_declined_if_no_viewer_supports_it(tmp_path):
     async with serve(tmp_path, permission_timeout_s=0.01) as served:
         session, (one,) = await on_session(served, 1)
         await one.prompt(session, {"request": ["elicitation/create", ELICITATION]})
         assert outcome(one) == {"result": {"action": "decline"}}
 
 
-async def test_other_requests_go_to_one_viewer_that_can_answer_the_latest_to_have_prompted(tmp_path):
+async def test_other_requests_go_to_the_capable_viewer_that_prompted_last(tmp_path):
     files = {"fs": {"readTextFile": True}}
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, **files)
@@ -186,7 +186,7 @@ async def test_other_requests_go_to_one_viewer_that_can_answer_the_latest_to_hav
         ]
 
 
-async def test_a_terminal_stays_with_the_viewer_that_made_it(tmp_path):
+async def test_terminal_stays_with_the_viewer_that_created_it(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home") as served:
         session, (one, two) = await on_session(served, 2, terminal=True)
@@ -212,7 +212,7 @@ def terminal_call(terminal):
 
 
 async def make_terminals(session, *viewers):
-    """Have each of them make a terminal, which all of them call the same."""
+    """Create one terminal at each viewer, all with the same id."""
     for viewer in viewers:
         prompt = viewer.start_prompt(session, {"request": ["terminal/create", {"command": "ls"}]})
         viewer.reply(await viewer.asked("terminal/create"), {"terminalId": "t1"})
@@ -246,17 +246,17 @@ async def test_terminals_of_two_viewers_with_the_same_id_are_two_terminals(tmp_p
             assert not any(message.get("method") == "terminal/output" for message in other.seen)
 
 
-async def test_a_terminal_whose_viewer_has_left_is_nobodys(tmp_path):
+async def test_terminal_of_a_departed_viewer_has_no_owner(tmp_path):
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, terminal=True)
         await make_terminals(session, one, two)
         await one.viewer.close()
         two.forget()
         await two.prompt(session, {"request": ["terminal/output", {"terminalId": "t1"}]})
-        assert "no viewer of this session is there that has that terminal" in outcome(two)["error"]["data"]
+        assert "no viewer of this session has that terminal" in outcome(two)["error"]["data"]
 
 
-async def test_a_request_goes_to_the_next_viewer_when_the_first_leaves_and_to_nobody_in_words(tmp_path):
+async def test_request_moves_to_the_next_viewer_then_fails(tmp_path):
     files = {"fs": {"readTextFile": True}}
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2, **files)
@@ -273,7 +273,7 @@ async def test_a_request_goes_to_the_next_viewer_when_the_first_leaves_and_to_no
         assert "fs/read_text_file" in error["data"]
 
 
-async def test_an_extension_request_goes_to_one_viewer_and_its_error_comes_back(tmp_path):
+async def test_extension_request_goes_to_one_viewer_and_returns_its_error(tmp_path):
     async with serve(tmp_path) as served:
         session, (one,) = await on_session(served, 1)
         prompt = one.start_prompt(session, {"request": ["_their/own", {"a": None}]})
@@ -283,7 +283,7 @@ async def test_an_extension_request_goes_to_one_viewer_and_its_error_comes_back(
         assert outcome(one) == {"error": {"code": -32601, "message": "unknown", "data": {"x": None}}}
 
 
-async def test_requests_with_the_same_id_are_answered_each_for_itself(tmp_path):
+async def test_agent_requests_with_equal_ids_are_answered_separately(tmp_path):
     async with serve(tmp_path, agent(request_id=None)) as served:
         session, (one,) = await on_session(served, 1)
         prompt = one.start_prompt(session, {"ask": OPTIONS}, {"request": ["_x", {}]})
@@ -293,7 +293,7 @@ async def test_requests_with_the_same_id_are_answered_each_for_itself(tmp_path):
         assert [json.loads(text) for text in one.said()] == [{"result": CHOSEN}, {"result": 5}]
 
 
-async def test_what_the_agent_takes_back_is_taken_back(tmp_path):
+async def test_request_cancelled_by_the_agent_is_withdrawn(tmp_path):
     async with serve(tmp_path) as served:
         session, (one, two) = await on_session(served, 2)
         params = {"sessionId": session, "toolCall": {"toolCallId": "c"}, "options": OPTIONS}
@@ -306,10 +306,10 @@ async def test_what_the_agent_takes_back_is_taken_back(tmp_path):
             asked = await viewer.asked()
             taken_back = await viewer.until(lambda message: message.get("method") == "$/cancel_request")
             assert taken_back["params"]["requestId"] == asked["id"]
-        assert served.registry.sessions[session].info.questions == 0
+        assert served.sessions.by_id[session].info.questions == 0
 
 
-async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
+async def test_reader_is_not_asked_and_can_only_read(tmp_path):
     async with serve(tmp_path) as served:
         session, (one,) = await on_session(served, 1)
         reader = await join(served, read_only=True, extensions=True)
@@ -327,8 +327,8 @@ async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
             "session/set_mode",
         ):
             refused = await reader.ask(method, {"sessionId": session, "cwd": "/work"})
-            assert "only read" in refused["error"]["data"]
-        assert served.registry.sessions[session].info.questions == 1
+            assert "read-only" in refused["error"]["data"]
+        assert served.sessions.by_id[session].info.questions == 1
         one.choose(asked, "no")
         await one.answer(prompt)
         assert outcome(one)["result"]["outcome"]["optionId"] == "no"
@@ -337,14 +337,14 @@ async def test_a_reader_is_not_asked_and_may_do_nothing_else(tmp_path):
         assert (await reader.ask("_dragoman/sessions"))["result"]["sessions"][0]["sessionId"] == session
 
 
-async def test_a_viewer_can_ask_to_be_a_reader(tmp_path):
+async def test_viewer_can_request_to_be_read_only(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, _meta={"dragoman": {"viewer": 1, "readOnly": True}})
-        assert "only read" in (await one.ask("session/new"))["error"]["data"]
+        assert "read-only" in (await one.ask("session/new"))["error"]["data"]
         assert one.seen[0]["result"]["_meta"]["dragoman"]["readOnly"] is True
 
 
-async def test_a_reader_has_nothing_opened_at_the_agent(tmp_path):
+async def test_reader_opens_nothing_at_the_agent(tmp_path):
     from tests.bridge.viewers import LOADING
 
     store, log = tmp_path / "store", tmp_path / "log"

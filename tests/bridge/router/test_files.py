@@ -1,4 +1,4 @@
-"""The files of a session's directories: offered to those who mention one, and put back as they were before a change."""
+"""The files of a session's directories: found by name, and reverted to the state before a change."""
 
 import pytest
 
@@ -21,7 +21,7 @@ async def open_session(served, work, **params):
     return one, await one.new(str(work), **params)
 
 
-async def test_files_are_offered_of_all_directories_of_a_session_and_of_one_to_begin(tmp_path, work):
+async def test_files_of_all_session_directories_are_offered(tmp_path, work):
     more = tmp_path / "more"
     more.mkdir()
     (more / "reader.txt").write_text("x")
@@ -33,7 +33,7 @@ async def test_files_are_offered_of_all_directories_of_a_session_and_of_one_to_b
         answer = await one.ask("_dragoman/files", {"query": ""})
         assert answer["result"]["files"] == ["src/reader.py"]
         reader = await join(served, extensions=True, read_only=True)
-        assert "may only read" in (await reader.ask("_dragoman/files", {"query": ""}))["error"]["message"]
+        assert "read-only" in (await reader.ask("_dragoman/files", {"query": ""}))["error"]["message"]
         unknown = await one.ask("_dragoman/files", {"sessionId": "none", "query": ""})
         assert "not open here" in unknown["error"]["message"]
 
@@ -52,7 +52,7 @@ MADE = {"oldText": None, "newText": "new\n"}
         ("new\n", [MADE], None),
     ],
 )
-async def test_changes_are_undone_the_last_first(tmp_path, work, now, changes, before):
+async def test_changes_are_undone_in_reverse_order(tmp_path, work, now, changes, before):
     path = work / "src" / "reader.py"
     path.write_text(now)
     path.chmod(0o755)
@@ -70,13 +70,13 @@ async def test_changes_are_undone_the_last_first(tmp_path, work, now, changes, b
         ("src/reader.py", "one\nthree\nmine\n", [MADE], "changed after the agent"),
         ("src/reader.py", "four four", [PART], "changed after the agent"),
         ("src/reader.py", "mine", [WHOLE], "changed after the agent"),
-        ("src/gone.py", "", [WHOLE], "not there any more"),
+        ("src/gone.py", "", [WHOLE], "no longer exists"),
         ("../outside.txt", "one\nthree\n", [WHOLE], "outside"),
         ("link/outside.txt", "one\nthree\n", [WHOLE], "outside"),
         ("src/reader.py", "x", [], "changes"),
     ],
 )
-async def test_a_file_that_is_not_as_the_agent_left_it_stays(tmp_path, work, path, now, changes, words):
+async def test_file_changed_since_is_not_reverted(tmp_path, work, path, now, changes, words):
     (tmp_path / "outside.txt").write_text("one\nthree\n")
     (work / "link").symlink_to(tmp_path)
     (work / "src" / "reader.py").write_text(now)
@@ -88,15 +88,15 @@ async def test_a_file_that_is_not_as_the_agent_left_it_stays(tmp_path, work, pat
     assert (tmp_path / "outside.txt").read_text() == "one\nthree\n"
 
 
-async def test_nothing_is_reverted_by_a_reader_or_while_the_agent_works(tmp_path, work):
+async def test_reader_or_running_turn_cannot_revert(tmp_path, work):
     async with serve(tmp_path / "home") as served:
         one, session = await open_session(served, work)
         turn = one.start_prompt(session, {"ask": OPTIONS})
         question = await one.asked()
         wanted = {"sessionId": session, "path": "src/reader.py", "changes": [{"oldText": "x", "newText": "one\ntwo\n"}]}
-        assert "at work" in (await one.ask("_dragoman/revert", wanted))["error"]["message"]
+        assert "is working" in (await one.ask("_dragoman/revert", wanted))["error"]["message"]
         reader = await join(served, extensions=True, read_only=True)
-        assert "may only read" in (await reader.ask("_dragoman/revert", wanted))["error"]["message"]
+        assert "read-only" in (await reader.ask("_dragoman/revert", wanted))["error"]["message"]
         one.choose(question)
         await one.answer(turn)
     assert (work / "src" / "reader.py").read_text() == "one\ntwo\n"

@@ -3,12 +3,12 @@
 import json
 
 from dragoman.bridge.router.inspection import MAX_SHOWN_BYTES
-from dragoman.bridge.supervisor.process import TO_AGENT, WireLog
+from dragoman.bridge.wire_log import TO_AGENT, WireLog
 from tests.bridge.viewers import join, serve
 from tests.waiting import until
 
 
-async def test_what_passed_before_is_shown_with_its_latency(tmp_path):
+async def test_earlier_messages_are_shown_with_their_latency(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -31,7 +31,7 @@ async def test_what_passed_before_is_shown_with_its_latency(tmp_path):
     assert entries[4]["id"] == entries[7]["id"]
 
 
-async def test_what_comes_is_told_while_somebody_looks(tmp_path):
+async def test_new_messages_are_sent_while_the_inspector_is_open(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served, extensions=True), await join(served, extensions=True)
         session, other = await one.new(), await one.new()
@@ -42,7 +42,7 @@ async def test_what_comes_is_told_while_somebody_looks(tmp_path):
         await two.until(
             lambda message: "stopReason" in json.dumps(message) and message.get("method") == "_dragoman/wire"
         )
-        entries = [entry for params in two.told("_dragoman/wire") for entry in params["entries"]]
+        entries = [entry for params in two.params_of("_dragoman/wire") for entry in params["entries"]]
         assert [entry["method"] for entry in entries] == ["session/prompt", "session/update", "session/prompt"]
         assert "latencyMs" in entries[2]
         assert (await two.ask("_dragoman/inspect", {"on": False}))["result"] == {"entries": []}
@@ -65,7 +65,7 @@ async def test_secrets_are_hidden_and_long_lines_cut(tmp_path):
     assert long["size"] > 2 * MAX_SHOWN_BYTES
 
 
-async def test_a_wrong_request_is_refused_in_words(tmp_path):
+async def test_wrong_request_is_refused_with_the_expected_params(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         error = (await one.ask("_dragoman/inspect", {"on": "yes"}))["error"]
@@ -73,7 +73,7 @@ async def test_a_wrong_request_is_refused_in_words(tmp_path):
         assert "on: true or false" in error["data"]
 
 
-def test_the_wire_log_forgets_the_oldest_lines():
+def test_wire_log_drops_the_oldest_lines():
     log = WireLog(10, 1_000_000)
     for number in range(100):
         log.note(TO_AGENT, [b"%d\n" % number])

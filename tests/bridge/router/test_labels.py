@@ -1,4 +1,4 @@
-"""Titles, the archive and the status of sessions, whether or not the agent knows of such things."""
+"""Titles, the archive and the status of sessions, with agents that support them and agents that do not."""
 
 import json
 
@@ -16,7 +16,7 @@ def info_updates(viewer, key="title"):
     ]
 
 
-def heard_by_agent(log):
+def received_by_agent(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -35,7 +35,7 @@ def say(title):
 # ── titles ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_title_that_a_person_gives_is_told_to_all_viewers_and_outlives_the_bridge(tmp_path):
+async def test_title_set_by_the_user_reaches_all_viewers_and_is_stored(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served, extensions=True)
         session = await one.new()
@@ -45,7 +45,7 @@ async def test_a_title_that_a_person_gives_is_told_to_all_viewers_and_outlives_t
         assert answer["result"] == {"title": "The plan"}
         for viewer in (one, two):
             await viewer.until(lambda message: message.get("params", {}).get("update", {}).get("title") == "The plan")
-        await two.announced(session, lambda told: told["title"] == "The plan")
+        await two.announced(session, lambda entry: entry["title"] == "The plan")
     async with serve(tmp_path) as served:
         one = await join(served)
         [found] = await listed(one)
@@ -54,7 +54,7 @@ async def test_a_title_that_a_person_gives_is_told_to_all_viewers_and_outlives_t
         assert info_updates(one) == ["The plan"]
 
 
-async def test_no_title_of_an_agent_that_does_not_know_of_it_takes_its_place(tmp_path):
+async def test_title_set_by_the_user_is_not_replaced_by_the_agents(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -66,7 +66,7 @@ async def test_no_title_of_an_agent_that_does_not_know_of_it_takes_its_place(tmp
         assert [each["title"] for each in await listed(one)] == ["of a person"]
 
 
-async def test_a_session_that_nobody_has_open_can_be_given_a_title(tmp_path):
+async def test_stored_session_can_be_renamed(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -74,13 +74,13 @@ async def test_a_session_that_nobody_has_open_can_be_given_a_title(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         await one.ask("session/set_title", {"sessionId": session, "title": "of a person"})
-        assert (await one.announced(session, lambda told: True))["title"] == "of a person"
+        assert (await one.announced(session, lambda entry: True))["title"] == "of a person"
         await one.load(session)
         assert info_updates(one)[-1] == "of a person"
 
 
 @pytest.mark.parametrize("params", [{}, {"title": None}, {"title": " \n"}, {"title": 7}])
-async def test_a_title_without_words_is_refused(tmp_path, params):
+async def test_empty_title_is_refused(tmp_path, params):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -89,7 +89,7 @@ async def test_a_title_without_words_is_refused(tmp_path, params):
         assert error["data"]["path"] == "params.title"
 
 
-async def test_a_long_title_is_cut(tmp_path):
+async def test_long_title_is_cut(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         answer = await one.ask("session/set_title", {"sessionId": await one.new(), "title": "x" * 10_000})
@@ -97,7 +97,7 @@ async def test_a_long_title_is_cut(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["set_title", "archive", "unarchive", "status"])
-async def test_a_session_that_does_not_exist_is_refused_by_its_id(tmp_path, method):
+async def test_unknown_session_is_refused_with_its_id(tmp_path, method):
     async with serve(tmp_path) as served:
         one = await join(served)
         error = (await one.ask(f"session/{method}", {"sessionId": "none", "title": "x"}))["error"]
@@ -105,7 +105,7 @@ async def test_a_session_that_does_not_exist_is_refused_by_its_id(tmp_path, meth
         assert not (tmp_path / "bridge" / "one" / "labels.json").exists()
 
 
-async def test_an_agent_that_keeps_titles_is_asked_and_its_answer_counts(tmp_path):
+async def test_agent_with_set_title_decides_on_the_title(tmp_path):
     log = tmp_path / "log"
     results = {"session/set_title": {"result": {"title": "as the agent keeps it"}}}
     async with serve(tmp_path, agent(capabilities=KNOWING, results=results, log=str(log))) as served:
@@ -118,13 +118,13 @@ async def test_an_agent_that_keeps_titles_is_asked_and_its_answer_counts(tmp_pat
         assert info_updates(two) == ["as the agent keeps it"]
         await one.prompt(session, say("another, by the agent"))
         assert info_updates(one)[-1] == "another, by the agent"
-    assert [heard["params"] for heard in heard_by_agent(log) if heard["method"] == "session/set_title"] == [
+    assert [received["params"] for received in received_by_agent(log) if received["method"] == "session/set_title"] == [
         {"sessionId": session, "title": "x"}
     ]
 
 
 @pytest.mark.parametrize("code", [-32601, -32002])
-async def test_the_bridge_keeps_the_title_of_a_session_that_the_agent_does_not_have(tmp_path, code):
+async def test_bridge_stores_the_title_of_a_session_the_agent_lost(tmp_path, code):
     results = {"session/set_title": {"error": {"code": code, "message": "no"}}}
     async with serve(tmp_path, agent(capabilities=KNOWING, results=results)) as served:
         one = await join(served)
@@ -133,7 +133,7 @@ async def test_the_bridge_keeps_the_title_of_a_session_that_the_agent_does_not_h
         assert answer["result"] == {"title": "x"}
 
 
-async def test_another_error_of_the_agent_is_passed_on(tmp_path):
+async def test_other_agent_errors_are_passed_on(tmp_path):
     results = {"session/set_title": {"error": {"code": -32602, "message": "too rude"}}}
     async with serve(tmp_path, agent(capabilities=KNOWING, results=results)) as served:
         one = await join(served)
@@ -141,7 +141,7 @@ async def test_another_error_of_the_agent_is_passed_on(tmp_path):
         assert answer["error"] == {"code": -32602, "message": "too rude"}
 
 
-async def test_a_session_that_only_the_agent_lists_can_be_given_a_title(tmp_path):
+async def test_session_that_only_the_agent_lists_can_be_renamed(tmp_path):
     pages = {
         "session/list": {"result": {"sessions": [{"sessionId": "a", "cwd": "/w"}], "nextCursor": "2"}},
         "session/list 2": {"result": {"sessions": [{"sessionId": "b", "cwd": "/w", "title": "of the agent", "x": 1}]}},
@@ -155,10 +155,10 @@ async def test_a_session_that_only_the_agent_lists_can_be_given_a_title(tmp_path
         assert (await one.ask("session/status", {"sessionId": "b"}))["result"] == {"status": "saved"}
 
 
-# ── titles that nobody gave ─────────────────────────────────────────────────────────────────────────
+# ── titles made from prompts ────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_session_whose_agent_gives_no_title_has_one_from_its_first_prompt(tmp_path):
+async def test_untitled_session_is_named_after_its_first_prompt(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served, extensions=True)
         session = await one.new()
@@ -167,20 +167,21 @@ async def test_a_session_whose_agent_gives_no_title_has_one_from_its_first_promp
         assert info_updates(one) == ['[{"say": "a"}]']
         await one.prompt(session, {"say": "b"})
         assert len(info_updates(one)) == 1
-        await two.announced(session, lambda told: told["title"] == '[{"say": "a"}]')
+        await two.announced(session, lambda entry: entry["title"] == '[{"say": "a"}]')
     async with serve(tmp_path) as served:
         one = await join(served)
         assert [each["title"] for each in await listed(one)] == ['[{"say": "a"}]']
 
 
-async def test_the_title_is_there_while_the_first_turn_runs_and_the_agents_own_takes_its_place(tmp_path):
+async def test_title_from_the_prompt_is_shown_until_the_agents_arrives(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
         steps = json.dumps([{"until": str(gate)}, say("of the agent")])
         prompt = one.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": steps}]})
-        assert (await one.announced(session, lambda told: told["state"] == "running"))["title"].startswith('[{"until"')
+        running = await one.announced(session, lambda entry: entry["state"] == "running")
+        assert running["title"].startswith('[{"until"')
         gate.touch()
         await one.answer(prompt)
         assert info_updates(one) == ["of the agent"]
@@ -189,7 +190,7 @@ async def test_the_title_is_there_while_the_first_turn_runs_and_the_agents_own_t
 # ── the archive ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_archived_session_is_listed_apart_also_after_a_restart(tmp_path):
+async def test_archived_session_stays_archived_after_a_restart(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served, extensions=True)
         kept, session = await one.new(), await one.new()
@@ -197,7 +198,7 @@ async def test_an_archived_session_is_listed_apart_also_after_a_restart(tmp_path
             await one.prompt(each, {"say": "a"})
         for _ in range(2):
             assert (await one.ask("session/archive", {"sessionId": session}))["result"] == {}
-        await two.announced(session, lambda told: told.get("archived"))
+        await two.announced(session, lambda entry: entry.get("archived"))
         assert await ids_listed(one, None) == [kept]
     async with serve(tmp_path) as served:
         one = await join(served)
@@ -209,7 +210,7 @@ async def test_an_archived_session_is_listed_apart_also_after_a_restart(tmp_path
         assert await ids_listed(one, "only") == []
 
 
-async def test_a_filter_that_there_is_not_is_refused(tmp_path):
+async def test_unknown_list_filter_is_refused(tmp_path):
     async with serve(tmp_path) as served:
         error = (await (await join(served)).ask("session/list", {"archived": "some"}))["error"]
         assert (error["code"], error["data"]["got"]) == (-32602, "some")
@@ -226,7 +227,7 @@ async def test_archiving_stops_the_work_and_closes_the_session(tmp_path):
         await one.ask("session/archive", {"sessionId": session})
         assert (await one.answer(prompt))["result"] == {"stopReason": "cancelled"}
         assert (await one.ask("session/status", {"sessionId": session}))["result"] == {"status": "saved"}
-    assert [each["method"] for each in heard_by_agent(log)][-2:] == ["session/cancel", "session/close"]
+    assert [each["method"] for each in received_by_agent(log)][-2:] == ["session/cancel", "session/close"]
 
 
 async def test_archiving_settles_the_questions_of_a_session(tmp_path):
@@ -240,7 +241,7 @@ async def test_archiving_settles_the_questions_of_a_session(tmp_path):
         assert '"cancelled"' in one.said()[-1]
 
 
-async def test_an_agent_without_close_keeps_an_archived_session_that_can_go_on(tmp_path):
+async def test_archived_session_continues_if_the_agent_has_no_close(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -250,7 +251,7 @@ async def test_an_agent_without_close_keeps_an_archived_session_that_can_go_on(t
         assert one.said() == ["a", "b"]
 
 
-async def test_an_agent_that_archives_is_asked_and_its_list_is_followed(tmp_path):
+async def test_agent_with_archive_decides_what_is_archived(tmp_path):
     log = tmp_path / "log"
     pages = {"session/list": {"result": {"sessions": [{"sessionId": "a", "cwd": "/w", "archived": True}]}}}
     spec = agent(capabilities=KNOWING, results=pages, log=str(log))
@@ -259,13 +260,13 @@ async def test_an_agent_that_archives_is_asked_and_its_list_is_followed(tmp_path
         session = await one.new()
         assert (await one.ask("session/archive", {"sessionId": session}))["result"] == {}
         assert (await one.ask("session/status", {"sessionId": session}))["result"] == {"status": "saved"}
-        await one.announced(session, lambda told: told.get("archived"))
+        await one.announced(session, lambda entry: entry.get("archived"))
         assert await listed(one, archived="only") == [{"sessionId": "a", "cwd": "/w", "archived": True}]
-    methods = [heard for heard in heard_by_agent(log) if heard["method"] in ("session/archive", "session/list")]
-    assert [heard["params"] for heard in methods] == [{"sessionId": session}, {"archived": "only"}]
+    methods = [each for each in received_by_agent(log) if each["method"] in ("session/archive", "session/list")]
+    assert [received["params"] for received in methods] == [{"sessionId": session}, {"archived": "only"}]
 
 
-async def test_an_agent_that_does_not_archive_is_not_told_of_the_filter(tmp_path):
+async def test_list_filter_is_not_sent_to_agents_without_archive(tmp_path):
     log = tmp_path / "log"
     sessions = [{"sessionId": "a", "cwd": "/w"}, {"sessionId": "b", "cwd": "/w"}]
     pages = {"session/list": {"result": {"sessions": sessions, "nextCursor": "2"}}}
@@ -276,11 +277,11 @@ async def test_an_agent_that_does_not_archive_is_not_told_of_the_filter(tmp_path
         answer = (await one.ask("session/list", {"archived": "only", "cwd": "/w"}))["result"]
         assert answer == {"sessions": [{"sessionId": "b", "cwd": "/w", "archived": True}], "nextCursor": "2"}
         assert await ids_listed(one, "exclude") == ["a"]
-    asked = [heard["params"] for heard in heard_by_agent(log) if heard["method"] == "session/list"]
+    asked = [received["params"] for received in received_by_agent(log) if received["method"] == "session/list"]
     assert asked[1:] == [{"cwd": "/w"}, {}]
 
 
-async def test_a_deleted_session_leaves_no_label(tmp_path):
+async def test_deleted_session_leaves_no_label(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -289,21 +290,21 @@ async def test_a_deleted_session_leaves_no_label(tmp_path):
         other = await one.new()
         await one.ask("session/set_title", {"sessionId": other, "title": "y"})
     async with serve(tmp_path) as served:
-        assert served.registry.labels.ids() == [other]
+        assert served.sessions.labels.ids() == [other]
 
 
-async def test_a_list_names_the_program_that_began_a_session(tmp_path):
+async def test_list_names_the_program_that_started_a_session(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         params = {"cwd": "/w", "mcpServers": [], "_meta": {"dragoman/origin": "run"}}
         session = (await one.ask("session/new", params))["result"]["sessionId"]
         await one.prompt(session, {"say": "a"})
-        await one.announced(session, lambda told: told.get("origin") == "run")
+        await one.announced(session, lambda entry: entry.get("origin") == "run")
         [found] = await listed(one)
         assert (found["sessionId"], found["_meta"]) == (session, {"dragoman/origin": "run"})
 
 
-async def test_a_session_that_its_agent_forgot_is_deleted_all_the_same(tmp_path):
+async def test_session_forgotten_by_its_agent_can_be_deleted(tmp_path):
     async with serve(tmp_path, agent(forgets=True)) as served:
         one = await join(served)
         session = await one.new()
@@ -312,7 +313,7 @@ async def test_a_session_that_its_agent_forgot_is_deleted_all_the_same(tmp_path)
     assert list((tmp_path / "bridge" / "one").glob("*.jsonl")) == []
 
 
-async def test_labels_that_cannot_be_read_are_kept_aside(tmp_path):
+async def test_unreadable_labels_are_kept_in_a_copy(tmp_path):
     path = tmp_path / "bridge" / "one" / "labels.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"s": {"title"')
@@ -324,7 +325,7 @@ async def test_labels_that_cannot_be_read_are_kept_aside(tmp_path):
     assert len(kept) == 1
 
 
-async def test_readers_may_ask_for_the_status_and_change_nothing(tmp_path):
+async def test_readers_can_request_the_status_but_change_nothing(tmp_path):
     async with serve(tmp_path) as served:
         one, reader = await join(served), await join(served, read_only=True)
         session = await one.new()
@@ -336,7 +337,7 @@ async def test_readers_may_ask_for_the_status_and_change_nothing(tmp_path):
 # ── with our own agent ──────────────────────────────────────────────────────────────────────────────
 
 
-async def test_our_own_agents_sessions_have_titles_and_an_archive(tmp_path):
+async def test_our_agents_sessions_have_titles_and_an_archive(tmp_path):
     async with serve(tmp_path / "home", own_agent(tmp_path)) as served:
         one = await join(served)
         session = await one.new(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Questions and sessions that somebody leaves behind: whoever waits is answered, and nothing is told twice."""
+"""Questions and sessions after a viewer leaves: every wait ends, and nothing is sent twice."""
 
 import json
 
@@ -9,7 +9,7 @@ MAKING = {"request": ["terminal/create", {"command": "sleep"}]}
 WAITING = {"request": ["terminal/wait_for_exit", {"terminalId": "t1"}]}
 
 
-async def test_what_waits_for_a_terminal_is_answered_when_the_viewer_that_has_it_leaves(tmp_path):
+async def test_terminal_wait_is_answered_when_its_viewer_leaves(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served, terminal=True), await join(served)
         session = await one.new()
@@ -22,7 +22,7 @@ async def test_what_waits_for_a_terminal_is_answered_when_the_viewer_that_has_it
         assert "no viewer" in json.loads(two.said()[1])["error"]["data"]
 
 
-async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_path):
+async def test_question_is_held_when_the_last_possible_viewer_leaves(tmp_path):
     async with serve(tmp_path, permission_timeout_s=60) as served:
         one, two = await join(served), await join(served)
         session = await one.new()
@@ -31,7 +31,7 @@ async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_pat
         await two.asked()
         one.send({"id": (await one.asked())["id"], "error": {"code": -32601, "message": "what?"}})
         await two.viewer.close()
-        (ask,) = served.router.questions.of_session(served.registry.sessions[session])
+        (ask,) = served.questions.of_session(served.sessions.by_id[session])
         await until(lambda: ask.timer is not None)
         three = await join(served)
         await three.load(session)
@@ -40,7 +40,7 @@ async def test_a_question_is_held_when_whoever_has_not_refused_it_leaves(tmp_pat
         assert json.loads(one.said()[0])["result"]["outcome"]["optionId"] == "yes"
 
 
-async def test_a_viewer_that_comes_with_a_prompt_is_asked_what_is_open(tmp_path):
+async def test_viewer_that_joins_with_a_prompt_gets_open_questions(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -54,7 +54,7 @@ async def test_a_viewer_that_comes_with_a_prompt_is_asked_what_is_open(tmp_path)
         assert json.loads(two.said()[0])["result"]["outcome"]["optionId"] == "yes"
 
 
-async def test_a_request_that_is_open_when_its_session_is_put_away_is_answered(tmp_path):
+async def test_open_request_is_answered_when_its_session_closes(tmp_path):
     log = tmp_path / "log"
     read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
     async with serve(tmp_path, agent(log=str(log))) as served:
@@ -67,7 +67,7 @@ async def test_a_request_that_is_open_when_its_session_is_put_away_is_answered(t
         await until(lambda: '"id":"x1"' in log.read_text())
 
 
-async def test_a_session_deleted_with_a_question_open_is_not_told_of_again(tmp_path):
+async def test_session_deleted_with_an_open_question_is_not_announced(tmp_path):
     line = {"jsonrpc": "2.0", "id": "x1", "method": "session/request_permission"}
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
@@ -80,11 +80,11 @@ async def test_a_session_deleted_with_a_question_open_is_not_told_of_again(tmp_p
         other = await one.new()
         await one.prompt(other, {"say": "on"})
         await one.ask("_dragoman/sessions")
-        told = [news for news in one.told("_dragoman/session") if news["sessionId"] == session]
-        assert told[-1].get("deleted") is True
+        entries = [news for news in one.params_of("_dragoman/session") if news["sessionId"] == session]
+        assert entries[-1].get("deleted") is True
 
 
-async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_take_it(tmp_path):
+async def test_withdrawal_works_although_the_viewer_does_not_read(tmp_path):
     read = {"jsonrpc": "2.0", "id": "x1", "method": "fs/read_text_file", "params": {"path": "/a"}}
     back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": "x1"}}
     async with serve(tmp_path, agent(capabilities=LOADING), window_bytes=64) as served:
@@ -96,7 +96,7 @@ async def test_what_an_agent_takes_back_is_taken_back_from_a_viewer_that_cannot_
         assert one.said() == ["still here"]
 
 
-async def test_a_session_that_could_not_be_opened_is_not_left_in_anybodys_list(tmp_path):
+async def test_session_that_failed_to_open_is_in_no_list(tmp_path):
     async with serve(tmp_path, agent(capabilities=LOADING)) as served:
         one, two = await join(served, extensions=True), await join(served)
         assert "error" in await two.load("nowhere")
@@ -104,7 +104,7 @@ async def test_a_session_that_could_not_be_opened_is_not_left_in_anybodys_list(t
         assert (await one.ask("_dragoman/sessions"))["result"]["sessions"] == []
 
 
-async def test_a_journal_that_was_taken_away_costs_its_history_and_no_viewer(tmp_path):
+async def test_removed_journal_loses_its_history_but_no_viewer(tmp_path):
     async with serve(tmp_path, tail_bytes=1_000) as served:
         one = await join(served)
         session = await one.new()
@@ -120,7 +120,7 @@ async def test_a_journal_that_was_taken_away_costs_its_history_and_no_viewer(tmp
         await two.announced(session, lambda news: "error" in news)
 
 
-async def test_whoever_leaves_a_session_is_not_asked_twice_about_its_own_terminal(tmp_path):
+async def test_departed_viewer_is_not_asked_twice_about_its_terminal(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, terminal=True)
         session = await one.new()

@@ -1,14 +1,14 @@
-"""Who can make the bridge keep what: every queue has a bound, also for those who try."""
+"""Every queue of the bridge has a limit, even against hostile viewers and agents."""
 
 import asyncio
 import json
 
-from dragoman.bridge.delivery import ViewerAccess
+from dragoman.bridge.viewers import ViewerAccess
 from tests.bridge.viewers import RecordedViewer, agent, bridge_of, join, serve
 from tests.waiting import until
 
 
-async def test_requests_without_an_id_of_their_own_count_as_well(tmp_path):
+async def test_requests_with_a_null_id_count_against_the_limit(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, max_requests=4) as served:
         one = await join(served)
@@ -25,15 +25,15 @@ async def test_requests_without_an_id_of_their_own_count_as_well(tmp_path):
         assert (await one.until(lambda message: message.get("id", 1) is None))["result"] == {"again": 1}
 
 
-async def test_one_greeting_at_a_time(tmp_path):
+async def test_second_initialize_during_the_first_is_refused(tmp_path):
     async with serve(tmp_path, agent(initialize="never")) as served:
         one = RecordedViewer(served)
         one.request("initialize", {"protocolVersion": 1})
         second = one.request("initialize", {"protocolVersion": 1})
-        assert "under way" in (await one.answer(second))["error"]["data"]
+        assert "still running" in (await one.answer(second))["error"]["data"]
 
 
-async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
+async def test_unread_http_answers_do_not_pile_up(tmp_path):
     async with bridge_of(tmp_path, window_bytes=10_000) as bridge:
         served = bridge.agent()
         one = await join(served)
@@ -46,10 +46,10 @@ async def test_over_http_answers_that_nobody_takes_do_not_pile_up(tmp_path):
             load = {"jsonrpc": "2.0", "id": number, "method": "session/load", "params": params}
             viewer.receive(json.dumps(load).encode())
         assert viewer.closed.is_set()
-        assert "untaken" in viewer.close_reason
+        assert "unread" in viewer.close_reason
 
 
-async def test_a_viewer_that_reads_gets_a_large_answer_and_what_comes_with_it(tmp_path):
+async def test_reading_viewer_gets_a_large_answer_and_its_updates(tmp_path):
     async with serve(tmp_path, window_bytes=10_000) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -62,7 +62,7 @@ async def test_a_viewer_that_reads_gets_a_large_answer_and_what_comes_with_it(tm
         assert len(json.dumps(await one.answer(large))) > 50_000
 
 
-async def test_notifications_to_an_agent_that_does_not_read_do_not_pile_up(tmp_path):
+async def test_notifications_to_a_stalled_agent_do_not_pile_up(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, max_line_bytes=100_000) as served:
         one = await join(served)
@@ -71,6 +71,6 @@ async def test_notifications_to_an_agent_that_does_not_read_do_not_pile_up(tmp_p
         await one.until(lambda _: one.said() == ["here"])
         for _ in range(100):
             one.send({"method": "_much", "params": {"text": "x" * 10_000}})
-        assert 100_000 < served.supervisor.unsent_bytes < 150_000
+        assert 100_000 < served.host.unsent_bytes < 150_000
         gate.touch()
         assert "result" in await one.answer(prompt)

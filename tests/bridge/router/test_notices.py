@@ -1,4 +1,4 @@
-"""What an agent says about a conversation reaches those who are there, and is no part of it."""
+"""Notices of an agent reach the connected viewers, and are not part of the conversation."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def kinds(one):
     return [update["sessionUpdate"] for update in one.updates() if update["sessionUpdate"] != "user_message_chunk"]
 
 
-async def test_a_notice_comes_between_the_words_that_it_was_sent_between(tmp_path):
+async def test_notice_keeps_its_place_between_chunks(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served, session=SHOWING)
         await one.prompt(await one.new(), {"say": "a"}, notice("busy", description="why"), {"say": "b"})
@@ -24,7 +24,7 @@ async def test_a_notice_comes_between_the_words_that_it_was_sent_between(tmp_pat
         assert shown == notice("busy", description="why")["update"]
 
 
-async def test_a_viewer_that_does_not_show_notices_gets_a_thought(tmp_path):
+async def test_viewer_without_notice_support_gets_a_thought(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         await one.prompt(await one.new(), notice("busy", description="why"), {"say": "b"})
@@ -35,7 +35,7 @@ async def test_a_viewer_that_does_not_show_notices_gets_a_thought(tmp_path):
 
 
 @pytest.mark.parametrize("extensions", [True, False])
-async def test_a_notice_is_not_in_the_history(tmp_path, extensions):
+async def test_notice_is_not_in_the_history(tmp_path, extensions):
     async with serve(tmp_path) as served:
         one = await join(served, session=SHOWING)
         session = await one.new()
@@ -47,7 +47,7 @@ async def test_a_notice_is_not_in_the_history(tmp_path, extensions):
             assert not {"notice", "agent_thought_chunk"} & set(kinds(other))
 
 
-async def test_a_notice_of_a_load_reaches_whoever_is_there(tmp_path):
+async def test_notice_during_a_load_reaches_connected_viewers(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=LOADING, store=str(store))
@@ -63,7 +63,7 @@ async def test_a_notice_of_a_load_reaches_whoever_is_there(tmp_path):
         assert "notice" not in kinds(other)
 
 
-async def test_a_viewer_that_does_not_read_is_spared_notices_and_stays(tmp_path):
+async def test_stalled_viewer_gets_no_notices_and_stays_connected(tmp_path):
     async with serve(tmp_path, window_bytes=4096) as served:
         slow, quick = await join(served, session=SHOWING), await join(served, session=SHOWING)
         session = await slow.new()
@@ -75,7 +75,7 @@ async def test_a_viewer_that_does_not_read_is_spared_notices_and_stays(tmp_path)
         assert kinds(slow).count("notice") < 20
 
 
-async def test_what_looks_like_a_notice_in_the_words_is_kept(tmp_path):
+async def test_text_that_looks_like_a_notice_is_kept(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()

@@ -1,4 +1,4 @@
-"""Messages pass unharmed, both ways."""
+"""Messages are forwarded unchanged in both directions."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from tests.bridge.viewers import RecordedViewer, agent, join, serve
 from tests.waiting import until
 
 
-async def test_a_conversation_passes_through(tmp_path):
+async def test_conversation_is_forwarded(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -17,7 +17,7 @@ async def test_a_conversation_passes_through(tmp_path):
         assert one.said(session) == ["Hello", "you"]
 
 
-async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_can_do_is_added(tmp_path):
+async def test_initialize_answer_has_the_agents_fields_plus_the_bridges(tmp_path):
     spec = agent(capabilities={"promptCapabilities": {"image": True}, "sessionCapabilities": {"fork": {}}, "new": None})
     async with serve(tmp_path, spec) as served:
         result = (await RecordedViewer(served).initialize())["result"]
@@ -34,7 +34,7 @@ async def test_what_the_agent_said_of_itself_is_kept_and_only_what_the_bridge_ca
     }
 
 
-async def test_a_viewer_that_knows_our_extensions_is_told_of_the_bridge(tmp_path):
+async def test_viewer_with_our_extensions_gets_bridge_details(tmp_path):
     async with serve(tmp_path, agent(), agent("two")) as served:
         result = (await RecordedViewer(served).initialize(extensions=True))["result"]
     own = result["_meta"].pop("dragoman")
@@ -48,7 +48,7 @@ async def test_a_viewer_that_knows_our_extensions_is_told_of_the_bridge(tmp_path
 
 
 @pytest.mark.parametrize("request_id", [b'"a string"', b"7", b"null", b'"7"', b"-1", b"1.5"])
-async def test_ids_come_back_to_the_letter(tmp_path, request_id):
+async def test_request_ids_are_returned_unchanged(tmp_path, request_id):
     async with serve(tmp_path) as served:
         one = await join(served)
         one.send(b'{"jsonrpc":"2.0","id":%b,"method":"_echo","params":{"n":null}}' % request_id)
@@ -57,7 +57,7 @@ async def test_ids_come_back_to_the_letter(tmp_path, request_id):
         assert one.seen[-1]["result"] == {"n": None}
 
 
-async def test_unknown_fields_nulls_and_extension_methods_pass_both_ways(tmp_path):
+async def test_unknown_fields_nulls_and_extensions_are_forwarded_both_ways(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         params = {"a": None, "b": {"c": [1, None]}, "_meta": None}
@@ -70,7 +70,7 @@ async def test_unknown_fields_nulls_and_extension_methods_pass_both_ways(tmp_pat
         strange = {"sessionUpdate": "of_tomorrow", "content": None, "x": {"y": [None]}}
         await one.prompt(session, {"update": strange}, {"notify": ["_note/all", {"z": None}]})
         assert one.updates() == [strange]
-        assert one.told("_note/all") == [{"z": None}]
+        assert one.params_of("_note/all") == [{"z": None}]
 
 
 async def test_top_level_members_of_a_request_reach_the_agent(tmp_path):
@@ -82,7 +82,7 @@ async def test_top_level_members_of_a_request_reach_the_agent(tmp_path):
     assert [message["trace"] for message in sent if message.get("method") == "_echo"] == [{"id": None}]
 
 
-async def test_lines_that_are_no_messages_do_no_harm(tmp_path):
+async def test_lines_that_are_not_messages_are_harmless(tmp_path):
     garbage = ["Loading model…", "{", '{"jsonrpc":"2.0","id":99,"result":1}', "[]", '{"jsonrpc":"2.0"}', "\x00"]
     async with serve(tmp_path) as served:
         one = await join(served)
@@ -91,7 +91,7 @@ async def test_lines_that_are_no_messages_do_no_harm(tmp_path):
         assert one.said() == ["still here"]
 
 
-async def test_an_answer_that_comes_twice_is_passed_once(tmp_path):
+async def test_duplicate_answer_is_forwarded_once(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         assert (await one.ask("_twice"))["result"] == 1
@@ -99,7 +99,7 @@ async def test_an_answer_that_comes_twice_is_passed_once(tmp_path):
         assert [message.get("result") for message in one.seen].count(2) == 0
 
 
-async def test_a_message_with_half_a_letter_in_it_is_mended_and_passed(tmp_path):
+async def test_message_with_a_lone_surrogate_is_repaired(tmp_path):
     line = (
         '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":'
         r'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d"}}}}'
@@ -113,7 +113,7 @@ async def test_a_message_with_half_a_letter_in_it_is_mended_and_passed(tmp_path)
         assert (await one.answer(5))["result"]["update"]["content"]["text"] == "\N{REPLACEMENT CHARACTER}"
 
 
-async def test_a_line_of_many_megabytes_passes(tmp_path):
+async def test_line_of_many_megabytes_is_forwarded(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -124,7 +124,7 @@ async def test_a_line_of_many_megabytes_passes(tmp_path):
         assert [len(text) for text in two.said()] == [48 * 1024 * 1024]
 
 
-async def test_a_line_beyond_the_limit_is_dropped_and_the_rest_goes_on(tmp_path):
+async def test_line_beyond_the_limit_is_dropped(tmp_path):
     async with serve(tmp_path, max_line_bytes=100_000) as served:
         one = await join(served)
         session = await one.new()
@@ -132,7 +132,7 @@ async def test_a_line_beyond_the_limit_is_dropped_and_the_rest_goes_on(tmp_path)
         assert one.said() == ["after"]
 
 
-async def test_requests_before_initialize_are_refused_in_words(tmp_path):
+async def test_requests_before_initialize_are_refused(tmp_path):
     async with serve(tmp_path) as served:
         one = RecordedViewer(served)
         error = (await one.ask("session/new"))["error"]
@@ -150,7 +150,7 @@ async def test_requests_before_initialize_are_refused_in_words(tmp_path):
         (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', -32700),
     ],
 )
-async def test_what_is_no_message_of_a_viewer_is_answered_as_json_rpc_does(tmp_path, line, code):
+async def test_malformed_viewer_message_gets_a_json_rpc_error(tmp_path, line, code):
     async with serve(tmp_path) as served:
         one = await join(served)
         one.send(line)
@@ -158,7 +158,7 @@ async def test_what_is_no_message_of_a_viewer_is_answered_as_json_rpc_does(tmp_p
         assert one.seen[-1]["error"]["code"] == code
 
 
-async def test_a_message_of_a_viewer_that_is_too_long_is_refused(tmp_path):
+async def test_viewer_message_that_is_too_long_is_refused(tmp_path):
     async with serve(tmp_path, max_message_bytes=1_000) as served:
         one = await join(served)
         one.send({"id": 1, "method": "_echo", "params": {"x": "y" * 1_000}})
@@ -166,7 +166,7 @@ async def test_a_message_of_a_viewer_that_is_too_long_is_refused(tmp_path):
         assert "1000 bytes" in one.seen[-1]["error"]["data"]
 
 
-async def test_an_id_that_is_under_way_cannot_be_used_again(tmp_path):
+async def test_id_of_a_running_request_cannot_be_reused(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path / "home") as served:
         one = await join(served)
@@ -174,7 +174,7 @@ async def test_an_id_that_is_under_way_cannot_be_used_again(tmp_path):
         running = one.start_prompt(session, {"until": str(gate)})
         one.send({"id": running, "method": "_echo"})
         refused = await one.answer(running)
-        assert "under way" in refused["error"]["data"]
+        assert "still running" in refused["error"]["data"]
         gate.touch()
         await one.until(lambda message: message.get("result") == {"stopReason": "end_turn"})
 
@@ -192,11 +192,11 @@ async def test_too_many_requests_at_once_are_refused(tmp_path):
         assert "result" in await one.ask("_echo")
 
 
-async def test_updates_that_come_before_and_after_the_answer_to_session_new_reach_the_viewer_after_it(tmp_path):
+async def test_updates_around_the_answer_to_session_new_follow_it(tmp_path):
     async with serve(tmp_path, agent(early=True, late=True)) as served:
         one = await join(served)
         session = await one.new()
-        await until(lambda: served.registry.sessions[session].journal.end == 3)
+        await until(lambda: served.sessions.by_id[session].history.end == 3)
         await one.until(lambda message: message.get("method") == "session/update")
         while len(one.said()) < 2:
             await one.more()
@@ -205,19 +205,19 @@ async def test_updates_that_come_before_and_after_the_answer_to_session_new_reac
         assert kinds == ["answer", "session/update", "session/update"]
 
 
-async def test_a_viewer_cancels_its_own_request_at_the_agent(tmp_path):
+async def test_viewer_cancels_its_own_request_at_the_agent(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
         prompt = one.start_prompt(session, {"hear": "$/cancel_request"})
         one.send({"method": "$/cancel_request", "params": {"requestId": prompt, "why": None}})
         await one.answer(prompt)
-        heard = json.loads(one.said()[0])
-        assert heard["params"]["why"] is None
-        assert heard["params"]["requestId"] != prompt
+        cancel = json.loads(one.said()[0])
+        assert cancel["params"]["why"] is None
+        assert cancel["params"]["requestId"] != prompt
 
 
-async def test_a_request_without_params_reaches_the_agent_without(tmp_path):
+async def test_request_without_params_reaches_the_agent_unchanged(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path / "home", agent(log=str(log))) as served:
         one = await join(served)
@@ -229,7 +229,7 @@ async def test_a_request_without_params_reaches_the_agent_without(tmp_path):
     assert params == ["absent", None]
 
 
-async def test_several_agents_are_several_processes(tmp_path):
+async def test_each_agent_has_its_process(tmp_path):
     from tests.bridge.viewers import bridge_of
 
     async with bridge_of(tmp_path, agent("one"), agent("two")) as bridge:
@@ -240,4 +240,4 @@ async def test_several_agents_are_several_processes(tmp_path):
         await two.prompt(sessions[1], {"say": "for two"})
         assert two.said() == ["for two"]
         assert one.said() == []
-        assert sessions[0] not in bridge.agent("two").registry.sessions
+        assert sessions[0] not in bridge.agent("two").sessions.by_id

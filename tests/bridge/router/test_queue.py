@@ -1,4 +1,4 @@
-"""Messages that people send while the agent is at work: they wait, can be changed, and are sent in their order."""
+"""Prompts sent during a turn are queued, can be changed, and run in order."""
 
 import pytest
 
@@ -6,31 +6,31 @@ from tests.bridge.viewers import OPTIONS, agent, join, serve, steps_text
 
 
 def queue(viewer, session, name, *steps):
-    """Send a prompt that may wait; return its request."""
+    """Send a prompt that may be queued, and return its request id."""
     prompt = [{"type": "text", "text": steps_text(*steps)}]
     mark = {"dragoman": {"queue": name}}
     return viewer.request("session/prompt", {"sessionId": session, "prompt": prompt, "_meta": mark})
 
 
 async def queued(viewer, *names):
-    """Wait until these messages wait, and give what was told of them."""
+    """Wait until exactly these prompts are queued, and return the announcement."""
 
     def fits(message):
-        told = message.get("params", {})
-        return message.get("method") == "_dragoman/queue" and [one["id"] for one in told["prompts"]] == list(names)
+        params = message.get("params", {})
+        return message.get("method") == "_dragoman/queue" and [one["id"] for one in params["prompts"]] == list(names)
 
     return (await viewer.until(fits))["params"]
 
 
 async def begin(served):
-    """Give a viewer, its session, and the question that its first turn waits for."""
+    """Start a turn that waits for a question. Return the viewer, the session, the prompt and the question."""
     one = await join(served, extensions=True)
     session = await one.new()
     first = one.start_prompt(session, {"ask": OPTIONS})
     return one, session, first, await one.asked()
 
 
-async def test_messages_wait_for_the_turn_and_are_sent_in_order_also_without_their_sender(tmp_path):
+async def test_queued_prompts_run_in_order_without_their_sender(tmp_path):
     async with serve(tmp_path) as served:
         one, session, first, question = await begin(served)
         two = await join(served, extensions=True)
@@ -55,7 +55,7 @@ async def test_messages_wait_for_the_turn_and_are_sent_in_order_also_without_the
         assert "sent or removed" in late["error"]["message"]
 
 
-async def test_a_message_that_is_taken_out_is_answered_and_an_idle_session_lets_none_wait(tmp_path):
+async def test_removed_prompt_is_answered_and_an_idle_session_queues_none(tmp_path):
     async with serve(tmp_path) as served:
         one, session, first, question = await begin(served)
         gone = queue(one, session, "a", {"say": "A"})
@@ -69,8 +69,22 @@ async def test_a_message_that_is_taken_out_is_answered_and_an_idle_session_lets_
         assert one.said()[-1] == "B"
 
 
+async def test_new_turn_releases_a_held_queue(tmp_path):
+    async with serve(tmp_path) as served:
+        one = await join(served, extensions=True)
+        session = await one.new()
+        await one.prompt(session, {"stop": "cancelled"})
+        turn = one.start_prompt(session, {"ask": OPTIONS})
+        question = await one.asked()
+        later = queue(one, session, "a", {"say": "A"})
+        assert (await queued(one, "a"))["held"] is False
+        one.choose(question)
+        await one.answer(turn)
+        assert (await one.answer(later))["result"] == {"stopReason": "end_turn"}
+
+
 @pytest.mark.parametrize("end", [{"error": {"code": -32000, "message": "broke"}}, {"stop": "cancelled"}])
-async def test_a_turn_that_ended_badly_holds_the_queue_until_somebody_says_so(tmp_path, end):
+async def test_failed_turn_holds_the_queue_until_it_is_resumed(tmp_path, end):
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -89,7 +103,7 @@ async def test_a_turn_that_ended_badly_holds_the_queue_until_somebody_says_so(tm
         assert one.said() == ["A"]
 
 
-async def test_a_closed_session_and_a_full_queue_refuse(tmp_path):
+async def test_closed_session_and_full_queue_refuse_prompts(tmp_path):
     async with serve(tmp_path, agent(capabilities={"sessionCapabilities": {"close": {}}})) as served:
         one, session, first, question = await begin(served)
         waiting = [queue(one, session, f"m{number}", {"say": "x"}) for number in range(20)]
@@ -102,7 +116,7 @@ async def test_a_closed_session_and_a_full_queue_refuse(tmp_path):
 
 
 @pytest.mark.parametrize(("outcome", "kept"), [("injected", ["Also this"]), ("promptRequired", [])])
-async def test_a_message_into_a_turn_is_in_the_history_once_the_agent_has_taken_it(tmp_path, outcome, kept):
+async def test_steering_message_is_journalled_once_accepted(tmp_path, outcome, kept):
     async with serve(tmp_path, agent(results={"_session/steering": {"result": {"outcome": outcome}}})) as served:
         one = await join(served, extensions=True)
         session = await one.new()

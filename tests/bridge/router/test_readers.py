@@ -1,13 +1,14 @@
-"""Who may only read, and who names a session wrongly: neither leaves a trace in what the agent is told later."""
+"""Readers and wrong requests do not affect later messages to the agent."""
 
 import json
+import time
 
 from tests.bridge.viewers import RESUMING, agent, join, serve
 
 EVIL = [{"name": "evil", "command": "/bin/evil", "args": [], "env": []}]
 NOTICES = {"session": {"notices": {}, "compaction": {}}}
 LOGINS = {"_meta": {"dragoman/oauth": {}}}
-"""What the bridge itself offers to the agent."""
+"""Capabilities of the bridge itself."""
 
 
 async def leave_a_session(home, spec):
@@ -18,7 +19,7 @@ async def leave_a_session(home, spec):
     return session
 
 
-async def test_what_a_reader_names_as_servers_never_reaches_the_agent(tmp_path):
+async def test_mcp_servers_of_a_reader_never_reach_the_agent(tmp_path):
     log, store = tmp_path / "log", tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=RESUMING, store=str(store), log=str(log))
@@ -32,7 +33,7 @@ async def test_what_a_reader_names_as_servers_never_reaches_the_agent(tmp_path):
     assert "/etc" not in log.read_text()
 
 
-async def test_a_session_asked_for_with_a_wrong_directory_is_not_spoilt(tmp_path):
+async def test_request_with_a_wrong_directory_does_not_affect_the_session(tmp_path):
     log, store = tmp_path / "log", tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=RESUMING, store=str(store), log=str(log))
@@ -50,7 +51,7 @@ async def test_a_session_asked_for_with_a_wrong_directory_is_not_spoilt(tmp_path
     assert resumed["mcpServers"] == []
 
 
-async def test_a_session_that_a_reader_opened_comes_back_after_a_crash(tmp_path):
+async def test_session_opened_by_a_reader_is_reopened_after_a_crash(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=RESUMING, store=str(store))
@@ -64,7 +65,24 @@ async def test_a_session_that_a_reader_opened_comes_back_after_a_crash(tmp_path)
         await owner.announced(session, lambda news: news["state"] == "idle")
 
 
-async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
+async def test_sessions_opened_by_readers_leave_room_for_owners(tmp_path):
+    spec = agent(capabilities=RESUMING)
+    sessions = [await leave_a_session(tmp_path, spec) for _ in range(3)]
+    async with serve(tmp_path, spec, max_sessions=4) as served:
+        reader, owner = await join(served, read_only=True), await join(served)
+        opened = [await reader.load(session) for session in sessions]
+        assert ["result" in answer for answer in opened] == [True, True, False]
+        assert "2 sessions are open" in opened[-1]["error"]["message"]
+        for _ in range(2):
+            await owner.new()
+        await reader.viewer.close()
+        await served.sweep(time.monotonic())
+        later = await join(served, read_only=True)
+        assert "error" in await later.load(sessions[-1])  # sessions of owners count as well
+        assert "result" in await owner.load(sessions[-1])
+
+
+async def test_capabilities_of_a_reader_are_not_sent_to_the_agent(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log)), backoff_min_s=0.01) as served:
         await join(served, read_only=True, terminal=True)
@@ -74,20 +92,20 @@ async def test_what_a_reader_can_do_is_not_what_the_agent_begins_with(tmp_path):
     assert begun == [{**NOTICES, **LOGINS}, {"fs": {"readTextFile": True}, **NOTICES, **LOGINS}]
 
 
-async def test_the_agent_is_told_what_those_can_do_who_are_there_when_it_starts(tmp_path):
+async def test_agent_gets_capabilities_of_viewers_present_at_its_start(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log), login=str(tmp_path / "login")), backoff_min_s=0.01) as served:
         page = await join(served, elicitation={"form": {}}, _meta={"mine": 1})
         editor = await join(served, fs={"readTextFile": True, "writeTextFile": False}, elicitation={"url": {}})
         await join(served, fs={"readTextFile": True})
         session = await page.new()
-        await join(served, terminal=True)  # not told: a life of the agent with a session is not ended for it
+        await join(served, terminal=True)  # not sent, because an agent with a session is not restarted for it
         await editor.viewer.close()
         await page.prompt(session, {"exit": 1})
         await page.new()
         await page.prompt(await page.new(), {"exit": 1})
         await page.ask("authenticate", {"methodId": "x"})
-        await join(served, fs={"writeTextFile": True})  # nor one with which somebody has logged in
+        await join(served, fs={"writeTextFile": True})  # nor an agent at which a user has logged in
     sent = [json.loads(line) for line in log.read_text().splitlines()]
     begun = [message["params"]["clientCapabilities"] for message in sent if message["method"] == "initialize"]
     both = {"form": {}, "url": {}}

@@ -1,17 +1,17 @@
-"""Words that were said are found in the journals of all sessions, open or not, where they are."""
+"""Search finds words in the journals of all sessions, open or stored, with their places."""
 
 from tests.bridge.viewers import RESUMING, agent, join, serve
 
 
 async def search(viewer, query, number=1):
-    """Search, and give the answer and the hits."""
-    before = len(viewer.told("_dragoman/found"))
+    """Search, and return the answer and the hits."""
+    before = len(viewer.params_of("_dragoman/found"))
     answer = await viewer.ask("_dragoman/search", {"query": query, "searchId": number})
-    found = viewer.told("_dragoman/found")[before:]
+    found = viewer.params_of("_dragoman/found")[before:]
     return answer, [hit for news in found if news["searchId"] == number for hit in news["hits"]]
 
 
-async def test_words_are_found_in_open_and_stored_sessions_over_the_borders_of_chunks(tmp_path):
+async def test_search_finds_words_across_chunks_in_open_and_stored_sessions(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     spec = agent(capabilities=RESUMING, store=str(store))
@@ -29,14 +29,14 @@ async def test_words_are_found_in_open_and_stored_sessions_over_the_borders_of_c
         assert (hit["before"], hit["after"]) == ("a ", ", <b>deep</b> below")
         _, hits = await search(one, "BOAT", 2)
         assert [(hit["sessionId"], hit["role"]) for hit in hits] == [(opened, "user"), (opened, "agent")]
-        # Every word has to be in the same message, and ids are no words that were said.
+        # All words must be in one message, and ids are not searched.
         assert (await search(one, "yellow boat", 3))[1] == []
         assert (await search(one, stored, 4))[1] == []
         for query in ("x", "", "y" * 201, "a b c d e f g h i j k"):
             assert (await search(one, query, 5))[0]["error"]["code"] == -32602
 
 
-async def test_a_session_has_its_first_hits_alone_and_a_newer_search_ends_the_one_before(tmp_path):
+async def test_hits_per_session_are_limited_and_a_new_search_ends_the_old(tmp_path):
     async with serve(tmp_path, agent()) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -49,7 +49,7 @@ async def test_a_session_has_its_first_hits_alone_and_a_newer_search_ends_the_on
         assert (await one.answer(first))["result"]["complete"] is False
 
 
-async def test_a_reader_of_one_session_finds_words_of_that_alone(tmp_path):
+async def test_reader_of_one_session_searches_only_that_session(tmp_path):
     async with serve(tmp_path, agent()) as served:
         owner = await join(served)
         mine, other = await owner.new(), await owner.new()

@@ -1,4 +1,4 @@
-"""The lists of the page: a part at a time, in an order that holds, and true of the sessions that are not shown yet."""
+"""The lists of the page: pages in a stable order, and facts about sessions on later pages."""
 
 from itertools import chain
 
@@ -16,7 +16,7 @@ async def ask(viewer, **params):
 
 
 async def walk(viewer, **params):
-    """Give the ids of all pages of a list."""
+    """Return the ids of all pages of a list."""
     pages, cursor = [], {}
     while True:
         answer = await ask(viewer, **params, **cursor)
@@ -39,7 +39,7 @@ def agent_with(tmp_path, *sessions):
     return agent(store=str(store), capabilities=RESUMING)
 
 
-async def test_sessions_come_in_pages_the_latest_first_and_each_once(tmp_path):
+async def test_session_pages_are_latest_first_without_repeats(tmp_path):
     written = write_sessions(tmp_path, "one", 2 * PAGE_SESSIONS + 50)
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)
@@ -51,13 +51,13 @@ async def test_sessions_come_in_pages_the_latest_first_and_each_once(tmp_path):
         assert ids(await ask(one, limit=2)) == [fresh, written[0]]
 
 
-async def test_a_cursor_holds_when_sessions_come_go_and_move_up(tmp_path):
+async def test_list_cursor_stays_valid_when_sessions_change(tmp_path):
     written = write_sessions(tmp_path, "one", 30)
     async with serve(tmp_path, agent_with(tmp_path, written[20])) as served:
         one = await join(served, extensions=True)
         first = await ask(one, limit=10)
         await one.prompt(await one.new(), {"say": "a new one"})
-        await one.ask("session/delete", {"sessionId": written[9]})  # the one that the cursor names
+        await one.ask("session/delete", {"sessionId": written[9]})  # the session that the cursor names
         await one.ask("session/delete", {"sessionId": written[12]})
         await one.load(written[20])
         await one.prompt(written[20], {"say": "it moves up"})
@@ -65,7 +65,7 @@ async def test_a_cursor_holds_when_sessions_come_go_and_move_up(tmp_path):
         assert ids(rest) == [each for each in written[10:] if each not in (written[12], written[20])]
 
 
-async def test_groups_are_lists_of_their_own_and_follow_the_labels(tmp_path):
+async def test_groups_are_separate_lists_and_follow_the_labels(tmp_path):
     labels = {number: {"archived": True} for number in range(20)} | {
         21: {"origin": "run"},
         22: {"parent": "earlier-23"},
@@ -88,7 +88,7 @@ async def test_groups_are_lists_of_their_own_and_follow_the_labels(tmp_path):
         assert [each["sessionId"] for each in listed] == [*written[:5], *written[6:20], written[24]]
 
 
-async def test_titles_and_projects_are_searched_in_all_sessions(tmp_path, monkeypatch):
+async def test_titles_and_projects_of_all_sessions_are_searched(tmp_path, monkeypatch):
     monkeypatch.setattr("dragoman.bridge.router.session_pages._SEARCHED_AT_ONCE", 7)
     labels = {290: {"title": "The Yellow plan"}, 291: {"title": "yellow, archived", "archived": True}}
     written = write_sessions(tmp_path, "one", 300, projects=2, labels=labels)
@@ -97,7 +97,7 @@ async def test_titles_and_projects_are_searched_in_all_sessions(tmp_path, monkey
         assert ids(await ask(one, search="yellow")) == written[290:292]
         assert ids(await ask(one, search="plan YELLOW")) == [written[290]]
         assert ids(await ask(one, search="part project-1 299")) == [written[299]]
-        assert ids(await ask(one, search="earlier")) == []  # neither in ids nor in the other parts of paths
+        assert ids(await ask(one, search="earlier")) == []  # ids and the other parts of paths are not searched
         assert list(chain(*await walk(one, search="project-0", limit=40))) == [
             each for number, each in enumerate(written) if number % 2 == 0
         ]
@@ -106,7 +106,7 @@ async def test_titles_and_projects_are_searched_in_all_sessions(tmp_path, monkey
         assert ids(await ask(one, search="yellow", limit=1)) == [fresh]
 
 
-async def test_projects_come_with_their_latest_sessions_and_lead_on(tmp_path):
+async def test_projects_have_their_latest_sessions_and_a_cursor(tmp_path):
     labels = {0: {"archived": True}}
     written = write_sessions(tmp_path, "one", 130, projects=40, labels=labels)
     async with serve(tmp_path) as served:
@@ -115,7 +115,7 @@ async def test_projects_come_with_their_latest_sessions_and_lead_on(tmp_path):
         assert [each["cwd"] for each in first["projects"]] == [f"/earlier/project-{number}" for number in range(1, 31)]
         assert ids(first["projects"][0]) == [written[1], written[41], written[81], written[121]]
         rest = (await one.ask("_dragoman/projects", {"cursor": first["nextCursor"]}))["result"]
-        # Its latest session is archived, so it stands where the next one is.
+        # Its latest session is archived, so the next session decides its place.
         assert [each["cwd"] for each in rest["projects"]] == [
             f"/earlier/project-{number}" for number in (*range(31, 40), 0)
         ]
@@ -128,22 +128,22 @@ async def test_projects_come_with_their_latest_sessions_and_lead_on(tmp_path):
         assert len({*ids(project), *ids(more)}) == 12
 
 
-async def test_sessions_at_work_are_told_wherever_they_are_in_the_list(tmp_path):
+async def test_busy_sessions_are_listed_from_any_page(tmp_path):
     written = write_sessions(tmp_path, "one", 40)
     async with serve(tmp_path, agent_with(tmp_path, written[39])) as served:
         one, two = await join(served, extensions=True), await join(served, extensions=True)
         await one.load(written[39])
         prompt = one.start_prompt(written[39], {"ask": OPTIONS})
         asked = await one.asked()
-        told = await ask(two, limit=0)
-        assert ids({"sessions": told["busy"]}) == [written[39]]
-        assert told["sessions"] == []
+        answer = await ask(two, limit=0)
+        assert ids({"sessions": answer["busy"]}) == [written[39]]
+        assert answer["sessions"] == []
         one.choose(asked)
         await one.answer(prompt)
         assert (await ask(two, limit=0))["busy"] == []
 
 
-async def test_a_reader_of_one_session_learns_nothing_of_the_others(tmp_path):
+async def test_reader_of_one_session_sees_no_others(tmp_path):
     written = write_sessions(tmp_path, "one", 5)
     async with serve(tmp_path) as served:
         reader = await join(served, only=written[3], read_only=True, extensions=True)
@@ -167,14 +167,14 @@ async def test_a_reader_of_one_session_learns_nothing_of_the_others(tmp_path):
         ({"ids": ["x"] * 101}, "ids"),
     ],
 )
-async def test_a_wrong_request_is_refused_with_what_is_wrong_in_it(tmp_path, params, word):
+async def test_wrong_list_request_is_refused_with_the_problem(tmp_path, params, word):
     async with serve(tmp_path) as served:
         error = (await (await join(served, extensions=True)).ask("_dragoman/sessions", params))["error"]
         assert error["code"] == INVALID_PARAMS
         assert word in str(error)
 
 
-async def test_a_cursor_of_another_list_is_refused(tmp_path):
+async def test_cursor_of_another_list_is_refused(tmp_path):
     write_sessions(tmp_path, "one", 5)
     async with serve(tmp_path) as served:
         one = await join(served, extensions=True)

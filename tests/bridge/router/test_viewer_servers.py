@@ -1,4 +1,4 @@
-"""MCP servers inside viewers: who is asked, by which id, and what becomes of it when viewers come and go."""
+"""MCP servers inside viewers: which viewer receives a request, with which id, while viewers join and leave."""
 
 import json
 
@@ -11,7 +11,7 @@ def inside(server_id="srv", name="mine"):
 
 
 def asks(server_id="srv", request_id="r"):
-    """Have the agent ask for a server, and say the answer."""
+    """Return a step that sends a request to a server and repeats the answer."""
     params = {"serverId": server_id, "requestId": request_id, "method": "tools/list"}
     return {"request_bare": ["mcp/message", params]}
 
@@ -21,12 +21,12 @@ def result(words):
 
 
 def answers(viewer, session):
-    """Return what the agent was answered, as it said it."""
+    """Return the answers that the agent received, which it repeated as text."""
     return [json.loads(said) for said in viewer.said(session)]
 
 
 async def settled(viewer, prompt, session):
-    """Wait for the end of a prompt, and return what the agent was last answered."""
+    """Wait for the end of a prompt, and return the agent's last answer."""
     await viewer.answer(prompt)
     return answers(viewer, session)[-1]
 
@@ -35,7 +35,7 @@ def is_message(message):
     return message.get("method") == "mcp/message"
 
 
-async def test_a_server_inside_a_viewer_is_asked_through_that_viewer(tmp_path):
+async def test_server_inside_a_viewer_is_reached_through_it(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
         session = await one.new(mcpServers=[inside()])
@@ -48,7 +48,7 @@ async def test_a_server_inside_a_viewer_is_asked_through_that_viewer(tmp_path):
         assert not any(map(is_message, two.seen))
 
 
-async def test_its_notifications_reach_the_agent_and_those_of_other_viewers_do_not(tmp_path):
+async def test_only_the_server_owners_notifications_reach_the_agent(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log))) as served:
         one, two = await join(served), await join(served)
@@ -65,7 +65,7 @@ async def test_its_notifications_reach_the_agent_and_those_of_other_viewers_do_n
     assert "notifications/false" not in log.read_text()
 
 
-async def test_servers_of_one_id_have_two_ids_at_the_agent_and_their_own_at_their_viewers(tmp_path):
+async def test_servers_with_equal_ids_get_distinct_ids_at_the_agent(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log))) as served:
         one, two = await join(served), await join(served)
@@ -80,14 +80,14 @@ async def test_servers_of_one_id_have_two_ids_at_the_agent_and_their_own_at_thei
             viewer.send({"method": "mcp/message", "params": notice})
             viewer.reply(asked, result(known))
             assert await settled(viewer, prompt, session) == {"result": result(known)}
-    told = [json.loads(line)["params"] for line in log.read_text().splitlines() if "notifications/for" in line]
-    assert [(params["serverId"], params["method"]) for params in told] == [
+    forwarded = [json.loads(line)["params"] for line in log.read_text().splitlines() if "notifications/for" in line]
+    assert [(params["serverId"], params["method"]) for params in forwarded] == [
         ("srv", "notifications/for srv"),
         ("srv~2", "notifications/for srv~2"),
     ]
 
 
-async def test_one_server_in_two_sessions_of_its_viewer_keeps_its_id(tmp_path):
+async def test_server_in_two_sessions_of_a_viewer_keeps_its_id(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         for _ in range(2):
@@ -98,7 +98,7 @@ async def test_one_server_in_two_sessions_of_its_viewer_keeps_its_id(tmp_path):
             one.forget()
 
 
-async def test_a_request_waits_for_a_viewer_that_comes_back_with_another_id_for_its_server(tmp_path):
+async def test_request_waits_for_a_reconnecting_viewer_with_a_new_server_id(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
         session = await one.new(mcpServers=[inside("before")])
@@ -113,7 +113,7 @@ async def test_a_request_waits_for_a_viewer_that_comes_back_with_another_id_for_
         assert await settled(two, prompt, session) == {"result": result("again")}
 
 
-async def test_a_viewer_that_leaves_during_a_request_fails_it_at_once(tmp_path):
+async def test_viewer_that_leaves_during_a_request_fails_it(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
         session = await one.new(mcpServers=[inside()])
@@ -123,10 +123,10 @@ async def test_a_viewer_that_leaves_during_a_request_fails_it_at_once(tmp_path):
         await one.viewer.close()
         answer = await settled(two, prompt, session)
         assert answer["error"]["code"] == ErrorCode.MCP_BACKEND_FAILED
-        assert "left before it answered" in answer["error"]["message"]
+        assert "disconnected before it answered" in answer["error"]["message"]
 
 
-async def test_a_server_whose_viewer_stays_away_is_unavailable(tmp_path):
+async def test_server_of_a_departed_viewer_is_unavailable(tmp_path):
     async with serve(tmp_path, server_return_s=0.02) as served:
         one, two = await join(served), await join(served)
         session = await one.new(mcpServers=[inside()])
@@ -136,7 +136,7 @@ async def test_a_server_whose_viewer_stays_away_is_unavailable(tmp_path):
         assert answer["error"]["code"] == ErrorCode.MCP_SERVER_UNAVAILABLE
 
 
-async def test_a_server_that_nobody_gave_is_unavailable_at_once(tmp_path):
+async def test_unknown_server_is_unavailable_at_once(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new()
@@ -144,7 +144,7 @@ async def test_a_server_that_nobody_gave_is_unavailable_at_once(tmp_path):
         assert answer["error"]["code"] == ErrorCode.MCP_SERVER_UNAVAILABLE
 
 
-async def test_a_second_viewer_with_a_server_of_that_name_stands_in_when_the_first_leaves(tmp_path):
+async def test_second_viewers_server_with_that_name_replaces_the_first(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
         session = await one.new(mcpServers=[inside("first")])
@@ -160,7 +160,7 @@ async def test_a_second_viewer_with_a_server_of_that_name_stands_in_when_the_fir
         assert await settled(two, prompt, session) == {"result": result("of two")}
 
 
-async def test_a_new_life_of_the_agent_is_given_the_ids_of_the_one_before(tmp_path):
+async def test_restarted_agent_gets_the_same_server_ids(tmp_path):
     log, store = tmp_path / "log", tmp_path / "store"
     store.mkdir()
     spec = agent(log=str(log), store=str(store), capabilities=RESUMING)
@@ -178,7 +178,7 @@ async def test_a_new_life_of_the_agent_is_given_the_ids_of_the_one_before(tmp_pa
     assert [inside("srv~2")] in [params["mcpServers"] for params in resumed]
 
 
-async def test_a_request_that_the_agent_takes_back_is_cancelled_at_the_viewer(tmp_path):
+async def test_request_cancelled_by_the_agent_is_cancelled_at_the_viewer(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         session = await one.new(mcpServers=[inside()])
@@ -191,7 +191,7 @@ async def test_a_request_that_the_agent_takes_back_is_cancelled_at_the_viewer(tm
         assert cancelled["params"]["requestId"] == asked["id"]
 
 
-async def test_an_answer_that_is_too_long_fails_its_request(tmp_path):
+async def test_answer_that_is_too_long_fails_its_request(tmp_path):
     async with serve(tmp_path, max_message_bytes=10_000) as served:
         one = await join(served)
         session = await one.new(mcpServers=[inside()])
@@ -202,7 +202,7 @@ async def test_an_answer_that_is_too_long_fails_its_request(tmp_path):
         assert "10000" in answer["error"]["message"].replace(",", "")
 
 
-async def test_a_reader_offers_no_server(tmp_path):
+async def test_reader_offers_no_server(tmp_path):
     async with serve(tmp_path, server_return_s=0.02) as served:
         one = await join(served)
         session = await one.new(mcpServers=[inside()])

@@ -1,4 +1,4 @@
-"""Viewers and agents of both versions of ACP, as the tests of the versions use them."""
+"""Viewers and agents of both versions of ACP, for the tests of versions."""
 
 import json
 import sys
@@ -38,9 +38,9 @@ class ViewerOfV2(RecordedViewer):
         return answer
 
     def states(self, *names):
-        """Give the states that it was told, or those of these names."""
-        told = [each for each in self.updates() if each["sessionUpdate"] == "state_update"]
-        return [each for each in told if not names or each["state"] in names]
+        """Return the states that it received, or only the ones with these names."""
+        states = [each for each in self.updates() if each["sessionUpdate"] == "state_update"]
+        return [each for each in states if not names or each["state"] in names]
 
 
 async def join_v2(served, *, read_only=False, extensions=False, **capabilities):
@@ -50,7 +50,7 @@ async def join_v2(served, *, read_only=False, extensions=False, **capabilities):
 
 
 async def both_on(served, *, first=1):
-    """Put a viewer of version 1 and one of version 2 on a session, which the `first` of them opens."""
+    """Connect viewers of both versions to a session, which the viewer of version `first` opens."""
     if first == 1:
         one = await join(served)
         session = await one.new()
@@ -65,7 +65,7 @@ async def both_on(served, *, first=1):
 
 
 def texts(viewer, kind="agent_message_chunk"):
-    """Give the texts of chunks and messages, joined by message."""
+    """Return the texts of chunks and messages, joined by message."""
     whole = {"agent_message_chunk": "agent_message", "user_message_chunk": "user_message"}[kind]
     found = {}
     for update in viewer.updates():
@@ -77,7 +77,7 @@ def texts(viewer, kind="agent_message_chunk"):
 
 
 def finished(viewer):
-    """Give the tool calls, each with its last title, status and content."""
+    """Return the tool calls, each with its last title, status and content."""
     calls = {}
     for update in viewer.updates():
         if update["sessionUpdate"] in ("tool_call", "tool_call_update"):

@@ -1,4 +1,4 @@
-"""An agent that speaks another version than before: journals, cursors and viewers go on."""
+"""An agent that changes its version: journals, cursors and viewers continue."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ EITHER = Path(__file__).parent.parent / "agents" / "either.py"
 
 @pytest.fixture
 def either(tmp_path):
-    """Give an agent and the file that names its version in its next life."""
+    """Return an agent and the file with the version of its next life."""
     (tmp_path / "store").mkdir()
     version = tmp_path / "version"
     version.write_text("1")
@@ -25,8 +25,8 @@ def either(tmp_path):
 
 
 async def restart(served):
-    await served.supervisor.stop()
-    await until(lambda: served.supervisor.status.state == "stopped")
+    await served.host.stop()
+    await until(lambda: served.host.status.state == "stopped")
 
 
 def agents_words(viewer):
@@ -34,7 +34,7 @@ def agents_words(viewer):
 
 
 @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("2", "1")])
-async def test_a_session_goes_on_with_an_agent_of_another_version(tmp_path, either, before, after):
+async def test_session_continues_with_an_agent_of_another_version(tmp_path, either, before, after):
     spec, version = either
     version.write_text(before)
     async with serve(tmp_path / "home", spec) as served:
@@ -55,7 +55,7 @@ async def test_a_session_goes_on_with_an_agent_of_another_version(tmp_path, eith
 
 
 @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("2", "1")])
-async def test_a_journal_of_one_version_is_read_when_the_agent_speaks_the_other(tmp_path, either, before, after):
+async def test_journal_of_the_other_version_is_readable(tmp_path, either, before, after):
     spec, version = either
     home = tmp_path / "home"
     version.write_text(before)
@@ -68,20 +68,22 @@ async def test_a_journal_of_one_version_is_read_when_the_agent_speaks_the_other(
         two = await join_v2(served, extensions=True)
         await two.resume(session)
         assert agents_words(two) == "ab"
-        told = [each for each in two.told("session/update") if each["update"]["sessionUpdate"] == "agent_message_chunk"]
-        chunks = [each for each in told if each["update"]["content"]["text"] == "a"]
+        marked = [
+            each for each in two.params_of("session/update") if each["update"]["sessionUpdate"] == "agent_message_chunk"
+        ]
+        chunks = [each for each in marked if each["update"]["content"]["text"] == "a"]
         cursor = chunks[0]["_meta"]["dragoman"]["cursor"]
         await two.turn(session, {"say": "c"})
         again = await join(served, extensions=True)
         await again.load(session, after=cursor)
         assert agents_words(again) == "bc"
-    async with serve(home, spec) as served:  # the journal says by itself in which version each record is
+    async with serve(home, spec) as served:  # the journal has the version of each record
         last = await join(served)
         await last.load(session)
         assert agents_words(last) == "abc"
 
 
-async def test_a_fork_keeps_the_versions_of_its_history(tmp_path, either):
+async def test_fork_keeps_the_versions_of_its_history(tmp_path, either):
     spec, version = either
     async with serve(tmp_path / "home", spec) as served:
         one = await join(served)

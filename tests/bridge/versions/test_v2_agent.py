@@ -1,4 +1,4 @@
-"""A viewer of version 1 on an agent of version 2: it meets an agent of its own version."""
+"""A viewer of version 1 on an agent of version 2 sees an agent of version 1."""
 
 import json
 
@@ -13,13 +13,13 @@ from tests.waiting import until
 
 
 def assert_sound(viewer):
-    """Decode all that a viewer was sent strictly, as version 1."""
+    """Decode all messages to a viewer strictly as version 1."""
     for message in viewer.seen:
         if message.get("method") in methods.METHODS:
             decode_params(methods.METHODS[message["method"]], msgspec.json.encode(message["params"]))
 
 
-async def test_an_agent_that_refuses_version_1_is_asked_for_version_2(tmp_path):
+async def test_agent_that_refuses_version_1_is_asked_for_version_2(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served)
         result = one.seen[0]["result"]
@@ -29,7 +29,7 @@ async def test_an_agent_that_refuses_version_1_is_asked_for_version_2(tmp_path):
 
 
 @pytest.mark.parametrize("echoes_first", [False, True])
-async def test_a_turn_is_answered_when_the_work_has_ended(tmp_path, echoes_first):
+async def test_prompt_is_answered_when_the_work_has_ended(tmp_path, echoes_first):
     async with serve(tmp_path, agent_v2(echoes_first=echoes_first)) as served:
         one = await join(served)
         session = await one.new()
@@ -41,7 +41,7 @@ async def test_a_turn_is_answered_when_the_work_has_ended(tmp_path, echoes_first
         assert_sound(one)
 
 
-async def test_an_error_of_the_prompt_is_its_answer(tmp_path):
+async def test_error_of_a_prompt_is_its_answer(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served)
         session = await one.new()
@@ -50,7 +50,7 @@ async def test_an_error_of_the_prompt_is_its_answer(tmp_path):
         assert (await one.prompt(session, {"say": "b"}))["result"]["stopReason"] == "end_turn"
 
 
-async def test_two_prompts_at_once_are_each_answered_by_their_own_end(tmp_path):
+async def test_concurrent_prompts_are_answered_by_their_ends(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served)
         session = await one.new()
@@ -78,7 +78,7 @@ async def test_both_versions_see_the_same_conversation(tmp_path, first):
         assert_sound(one)
 
 
-async def test_messages_between_peers_of_version_2_pass_as_they_came(tmp_path):
+async def test_messages_between_version_2_peers_are_forwarded_unchanged(tmp_path):
     strange = {
         "sessionUpdate": "agent_message_chunk",
         "messageId": "m",
@@ -96,12 +96,12 @@ async def test_messages_between_peers_of_version_2_pass_as_they_came(tmp_path):
 
 
 def records(viewer):
-    """Give the updates that stand in the journal, each with its cursor."""
-    told = [each for each in viewer.told("session/update") if "_meta" in each]
-    return [(each["_meta"]["dragoman"]["cursor"], each["update"]) for each in told]
+    """Return the journalled updates, each with its cursor."""
+    marked = [each for each in viewer.params_of("session/update") if "_meta" in each]
+    return [(each["_meta"]["dragoman"]["cursor"], each["update"]) for each in marked]
 
 
-async def test_a_replay_and_a_cursor(tmp_path):
+async def test_replay_and_cursor_work_with_version_2(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served, extensions=True)
         session = await one.new()
@@ -110,14 +110,14 @@ async def test_a_replay_and_a_cursor(tmp_path):
         await again.load(session)
         kept = [each for each in again.updates() if "content" in each]
         assert kept == [each for each in one.updates() if "content" in each]
-        told = records(one)
-        for at, (cursor, _) in enumerate(told):
+        marked = records(one)
+        for at, (cursor, _) in enumerate(marked):
             third = await join(served, extensions=True)
             await third.load(session, after=cursor)
-            assert records(third) == told[at + 1 :]
+            assert records(third) == marked[at + 1 :]
 
 
-async def test_permission_is_asked_of_both_and_settled_by_either(tmp_path):
+async def test_permission_is_asked_in_both_versions_and_settled_by_either(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         session, one, two = await both_on(served)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
@@ -149,7 +149,7 @@ async def test_cancelling_answers_the_prompt(tmp_path):
         assert (await one.answer(prompt))["result"]["stopReason"] == "cancelled"
 
 
-async def test_work_that_the_agent_begins_by_itself_is_announced(tmp_path):
+async def test_work_that_the_agent_starts_unprompted_is_announced(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served, extensions=True)
@@ -168,7 +168,7 @@ async def test_work_that_the_agent_begins_by_itself_is_announced(tmp_path):
         await late.until(lambda _: late.states()[-1]["state"] == "idle")
 
 
-async def test_modes_stand_beside_the_option(tmp_path):
+async def test_modes_are_available_to_version_1_viewers(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served)
         opened = await one.ask("session/new", {"cwd": "/work", "mcpServers": []})
@@ -184,17 +184,17 @@ async def test_modes_stand_beside_the_option(tmp_path):
         )
 
 
-async def test_the_agents_end_fails_the_prompt_and_is_in_the_journal(tmp_path):
+async def test_agent_exit_fails_the_prompt_and_is_journalled(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         session, one, two = await both_on(served)
         prompt = one.start_prompt(session, {"say": "a"}, {"exit": 3})
         failed = await one.answer(prompt)
         assert "exited with code 3" in failed["error"]["message"]
         await two.until(lambda _: two.states()[-1].get("stopReason") == "error")
-        assert served.registry.sessions[session].info.turns == 0
+        assert served.sessions.by_id[session].info.turns == 0
 
 
-async def test_params_that_do_not_fit_are_explained_by_its_own_version(tmp_path):
+async def test_invalid_params_are_explained_in_the_viewers_version(tmp_path):
     async with serve(tmp_path, agent_v2()) as served:
         one = await join(served)
         refused = await one.ask("session/new", {"cwd": "/work"})
@@ -205,7 +205,7 @@ async def test_params_that_do_not_fit_are_explained_by_its_own_version(tmp_path)
         assert refused["error"]["data"]["path"] == "params.mcpServers[0].type"
 
 
-async def test_a_session_goes_on_after_the_agents_end(tmp_path):
+async def test_session_continues_after_the_agent_exits(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     async with serve(tmp_path, agent_v2(store=str(store)), backoff_min_s=0.01) as served:
@@ -213,7 +213,7 @@ async def test_a_session_goes_on_after_the_agents_end(tmp_path):
         await one.prompt(session, {"say": "a"})
         failed = await one.prompt(session, {"exit": 3})
         assert "error" in failed
-        await until(lambda: served.supervisor.is_ready)
+        await until(lambda: served.host.is_ready)
         assert (await one.prompt(session, {"say": "b"}))["result"]["stopReason"] == "end_turn"
         assert one.said() == ["a", "b"]
         await two.until(lambda _: texts(two) == ["a", "b"])

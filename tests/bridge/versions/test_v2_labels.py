@@ -38,7 +38,7 @@ async def test_sessions_have_titles_an_archive_and_a_status(tmp_path, pair):
         await one.until(lambda message: message.get("params", {}).get("update", {}).get("title") == "Mine")
         assert (await one.ask("session/status", {"sessionId": session}))["result"]["status"] == "open"
         assert "error" not in await one.ask("session/archive", {"sessionId": session})
-        await other.announced(session, lambda told: told.get("archived"))
+        await other.announced(session, lambda entry: entry.get("archived"))
         assert await listed(one, "exclude") == []
         assert await listed(one, "only") == [(session, "Mine", True)]
         assert "error" not in await one.ask("session/unarchive", {"sessionId": session})

@@ -1,4 +1,4 @@
-"""A viewer of version 2 on an agent of version 1: it meets an agent of its own version."""
+"""A viewer of version 2 on an agent of version 1 sees an agent of version 2."""
 
 import json
 
@@ -13,13 +13,13 @@ CHUNK = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "te
 
 
 def assert_sound(viewer):
-    """Decode all that a viewer was sent strictly, as version 2."""
+    """Decode all messages to a viewer strictly as version 2."""
     for message in viewer.seen:
         if message.get("method") in methods_v2.METHODS:
             decode_params(methods_v2.METHODS[message["method"]], msgspec.json.encode(message["params"]))
 
 
-async def test_it_is_answered_in_its_own_version(tmp_path):
+async def test_viewer_is_answered_in_its_own_version(tmp_path):
     async with serve(tmp_path, agent(capabilities=LOADING)) as served:
         one = await join_v2(served)
         result = one.seen[0]["result"]
@@ -29,7 +29,7 @@ async def test_it_is_answered_in_its_own_version(tmp_path):
         decode_result(methods_v2.REQUESTS["initialize"], msgspec.json.encode(result))
 
 
-async def test_an_agent_of_version_1_is_told_the_capabilities_in_its_words(tmp_path):
+async def test_agent_of_version_1_gets_capabilities_in_its_version(tmp_path):
     log = tmp_path / "log"
     async with serve(tmp_path, agent(log=str(log))) as served:
         await join_v2(served, elicitation={"form": {}})
@@ -38,13 +38,13 @@ async def test_an_agent_of_version_1_is_told_the_capabilities_in_its_words(tmp_p
         assert params["clientCapabilities"]["elicitation"] == params["capabilities"]["elicitation"] == {"form": {}}
 
 
-async def test_a_turn_is_told_by_states(tmp_path):
+async def test_turn_is_reported_by_states(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         session = await one.new()
         answer = await one.turn(session, {"say": "a"}, {"update": CHUNK})
-        told = [each["sessionUpdate"] for each in one.updates()]
-        assert told == [
+        kinds = [each["sessionUpdate"] for each in one.updates()]
+        assert kinds == [
             "state_update",
             "user_message_chunk",
             "agent_message_chunk",
@@ -58,7 +58,7 @@ async def test_a_turn_is_told_by_states(tmp_path):
         assert_sound(one)
 
 
-async def test_a_prompt_that_the_agent_refuses_gets_its_error(tmp_path):
+async def test_prompt_that_the_agent_refuses_gets_its_error(tmp_path):
     error = {"code": -32000, "message": "log in first"}
     async with serve(tmp_path) as served:
         one = await join_v2(served)
@@ -68,7 +68,7 @@ async def test_a_prompt_that_the_agent_refuses_gets_its_error(tmp_path):
         assert "stopReason" not in one.states("idle")[0]
 
 
-async def test_an_error_after_work_ends_the_turn(tmp_path):
+async def test_error_after_work_ends_the_turn(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         session = await one.new()
@@ -77,7 +77,7 @@ async def test_an_error_after_work_ends_the_turn(tmp_path):
         assert one.states("idle")[0]["error"]["message"] == "broken"
 
 
-async def test_a_second_prompt_is_held_until_the_turn_has_ended(tmp_path):
+async def test_second_prompt_is_held_until_the_turn_has_ended(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path) as served:
         one = await join_v2(served)
@@ -92,7 +92,7 @@ async def test_a_second_prompt_is_held_until_the_turn_has_ended(tmp_path):
         assert texts(one) == ["1", "2"]
 
 
-async def test_a_held_prompt_can_be_withdrawn(tmp_path):
+async def test_held_prompt_can_be_withdrawn(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path) as served:
         one = await join_v2(served)
@@ -104,7 +104,7 @@ async def test_a_held_prompt_can_be_withdrawn(tmp_path):
         gate.touch()
 
 
-async def test_params_that_do_not_fit_are_explained_by_its_own_version(tmp_path):
+async def test_invalid_params_are_explained_in_the_viewers_version(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         refused = await one.ask("session/new", {"cwd": "/work", "mcpServers": [{"name": "x", "command": "x"}]})
@@ -126,7 +126,7 @@ async def test_initialize_without_info_is_refused(tmp_path):
         assert "info" in refused["error"]["data"]["path"] + refused["error"]["data"]["problem"]
 
 
-async def test_modes_are_an_option(tmp_path):
+async def test_modes_are_shown_as_an_option(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         opened = await one.ask("session/new", {"cwd": "/work"})
@@ -148,7 +148,7 @@ async def test_both_versions_see_the_same_conversation(tmp_path):
     async with serve(tmp_path) as served:
         session, one, two = await both_on(served)
         await one.prompt(session, {"say": "x"}, {"update": call}, {"update": done}, {"say": "y"})
-        await two.until(lambda _: len(two.states("idle")) == 2)  # the first is the snapshot
+        await two.until(lambda _: len(two.states("idle")) == 2)  # the first one is the snapshot
         await two.turn(session, {"say": "z"})
         await one.until(lambda _: "z" in one.said())
         assert texts(two) == ["x", "y", "z"]
@@ -159,7 +159,7 @@ async def test_both_versions_see_the_same_conversation(tmp_path):
         assert_sound(two)
 
 
-async def test_a_replay_ends_with_the_state_and_repeats_the_ids(tmp_path):
+async def test_replay_ends_with_the_state_and_repeats_the_ids(tmp_path):
     gate = tmp_path / "gate"
     async with serve(tmp_path) as served:
         one = await join_v2(served)
@@ -180,12 +180,14 @@ async def test_a_replay_ends_with_the_state_and_repeats_the_ids(tmp_path):
         assert messages(again) == messages(one)
 
 
-async def test_a_cursor_goes_on_where_it_was(tmp_path):
+async def test_cursor_continues_at_its_position(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served, extensions=True)
         session = await one.new()
         await one.turn(session, {"say": "a"}, {"say": "b"}, {"say": "c"})
-        chunks = [each for each in one.told("session/update") if each["update"].get("content", {}).get("text") == "a"]
+        chunks = [
+            each for each in one.params_of("session/update") if each["update"].get("content", {}).get("text") == "a"
+        ]
         cursor = chunks[0]["_meta"]["dragoman"]["cursor"]
         again = await join_v2(served, extensions=True)
         await again.resume(session, after=cursor)
@@ -194,7 +196,7 @@ async def test_a_cursor_goes_on_where_it_was(tmp_path):
         assert ids == {chunks[0]["update"]["messageId"]}
 
 
-async def test_permission_is_asked_of_both_and_settled_by_either(tmp_path):
+async def test_permission_is_asked_in_both_versions_and_settled_by_either(tmp_path):
     async with serve(tmp_path) as served:
         session, one, two = await both_on(served)
         prompt = one.start_prompt(session, {"ask": OPTIONS})
@@ -213,7 +215,7 @@ async def test_permission_is_asked_of_both_and_settled_by_either(tmp_path):
         await two.answer(second)
 
 
-async def test_an_outcome_that_version_1_does_not_know_is_no_approval(tmp_path):
+async def test_outcome_unknown_to_version_1_is_not_an_approval(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         session = await one.new()
@@ -245,7 +247,7 @@ async def test_closing_cancels_the_turn_of_an_agent_that_cannot_close(tmp_path):
         assert one.states("idle")[0]["stopReason"] == "cancelled"
 
 
-async def test_the_agents_end_ends_the_turn_with_an_error(tmp_path):
+async def test_agent_exit_ends_the_turn_with_an_error(tmp_path):
     async with serve(tmp_path) as served:
         one = await join_v2(served)
         session = await one.new()
@@ -261,7 +263,7 @@ async def test_version_2_can_be_turned_off(tmp_path, monkeypatch):
         assert one.seen[0]["result"]["protocolVersion"] == 1
 
 
-async def test_a_client_of_version_1_that_asks_for_more_is_answered_with_version_1(tmp_path):
+async def test_version_1_client_that_asks_for_more_gets_version_1(tmp_path):
     async with serve(tmp_path) as served:
         one = await join(served)
         answer = await one.ask("initialize", {"protocolVersion": 9, "clientCapabilities": {}})

@@ -1,54 +1,36 @@
-"""Delivery: journals, the viewers that read them, and back-pressure between the two."""
+"""Histories: the conversations that viewers read, in files or in a database.
 
-from dragoman.bridge.delivery.delivery import Delivery
-from dragoman.bridge.delivery.direct_queue import DirectQueue
-from dragoman.bridge.delivery.file_journal_store import FileJournalStore
-from dragoman.bridge.delivery.journal import (
-    Cursor,
-    EarlierTurn,
-    Journal,
-    SessionDescription,
-    encode_settings,
-    read_cursor,
-)
-from dragoman.bridge.delivery.journal_store import JournalStore, ReplayedJournal
-from dragoman.bridge.delivery.outbox import ViewerStream
-from dragoman.bridge.delivery.runs import MessageRun, StreamItem, TailBudget
-from dragoman.bridge.delivery.stored_journals import ListPlace, StoredJournal
-from dragoman.bridge.delivery.subscription import JournalSource, Subscription
-from dragoman.bridge.delivery.viewer import (
-    RepeatablePrompt,
-    Viewer,
-    ViewerAccess,
-    ViewerCapabilities,
-    ViewerRequest,
-    read_capabilities,
-)
+history_store.py      the interface of both stores
+stored_histories.py   the histories that are not open, in the order of lists
+earlier_run.py        the facts that an earlier run left in a history
+user_messages.py      the part of an agent's replay that a history does not have
+"""
+
+from dragoman.bridge.delivery.earlier_run import EarlierRun, EarlierTurn
+from dragoman.bridge.delivery.file_histories import FileHistoryStore
+from dragoman.bridge.delivery.history_store import HistoryStore, SessionDescription
+from dragoman.bridge.delivery.stored_histories import ListPlace, StoredHistory
+from dragoman.bridge.delivery.stream_item import StreamItem
+from dragoman.bridge.delivery.user_messages import AgentReplay, UserBlock, read_user_message
+from dragoman.store.history import Cursor, History, encode_settings, read_cursor
+from dragoman.store.runs import MessageRun, TailBudget
 
 __all__ = [
+    "AgentReplay",
     "Cursor",
-    "Delivery",
-    "DirectQueue",
+    "EarlierRun",
     "EarlierTurn",
-    "FileJournalStore",
-    "Journal",
-    "JournalSource",
-    "JournalStore",
+    "FileHistoryStore",
+    "History",
+    "HistoryStore",
     "ListPlace",
     "MessageRun",
-    "RepeatablePrompt",
-    "ReplayedJournal",
     "SessionDescription",
-    "StoredJournal",
+    "StoredHistory",
     "StreamItem",
-    "Subscription",
     "TailBudget",
-    "Viewer",
-    "ViewerAccess",
-    "ViewerCapabilities",
-    "ViewerRequest",
-    "ViewerStream",
+    "UserBlock",
     "encode_settings",
-    "read_capabilities",
     "read_cursor",
+    "read_user_message",
 ]

@@ -1,12 +1,12 @@
-"""`/acp` over HTTP: messages by POST, event streams by GET, the end by DELETE.
+"""`/acp` over HTTP: POST sends messages, GET opens event streams, DELETE ends the connection.
 
-An event stream has the messages of one stream of a viewer as server-sent events:
+An event stream sends the messages of one stream of a viewer as server-sent events:
 
     id: 6f1c.42.3
     data: {"jsonrpc":"2.0","method":"session/update","params":{…}}
 
-Each event is one message and has no name; comments keep the stream alive. A stream begins with an id alone, which is
-not an event: a client that loses the stream before its first event still knows where to go on.
+Each event is one message and has no name. Comments keep the stream alive. A stream begins with an id without data. That
+is not an event, but a client that loses the stream before the first event can resume from that id.
 """
 
 import asyncio
@@ -15,27 +15,28 @@ import secrets
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from dragoman.bridge import ServedAgent, Viewer, ViewerAccess, ViewerStream
 from dragoman.bridge.front.asgi import Headers, Scope
-from dragoman.bridge.front.exchange import JSON, NO_STORE, ClientGone, Exchange, HttpError, race
+from dragoman.bridge.front.exchange import JSON, NO_STORE, ClientGoneError, Exchange, HttpError, race
 from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.guard import Grant, Share
-from dragoman.wire.message import BAD_JSON, Malformed, Message, parse
+from dragoman.protocol import methods
+from dragoman.wire.envelope import session_of
+from dragoman.wire.message import Malformed, Message, parse
 
 AFFINITY_COOKIE = "acp_affinity"
 
 
 def access_of(grant: Grant) -> ViewerAccess:
-    """Return what a client that was let in may do and see as a viewer."""
+    """Return the access rights of a viewer with this grant."""
     share = grant.share
     return ViewerAccess(grant.role == "reader", None if share is None else share.session, grant.share_id)
 
 
 class HttpViewer:
-    """A viewer whose messages come by requests; there can be times without any."""
+    """A viewer that is connected by separate requests. Between them it may have none."""
 
     def __init__(self, agent: ServedAgent, viewer: Viewer, grant: Grant) -> None:
         self.agent = agent
@@ -43,12 +44,12 @@ class HttpViewer:
         self.role = grant.role
         self.share_id = grant.share_id
         self.open_requests = 0
-        """Requests that are not over yet, mostly event streams."""
+        """Running requests, mostly event streams."""
         self.timer: asyncio.TimerHandle | None = None
 
 
 class HttpViewers:
-    """All viewers over HTTP; one without a stream or a request for a while is closed."""
+    """All viewers over HTTP. A viewer without a running request is closed after a while."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self._limits = limits
@@ -56,7 +57,7 @@ class HttpViewers:
         self._closing: set[asyncio.Task[None]] = set()
 
     def open(self, agent: ServedAgent, grant: Grant, address: str | None = None) -> HttpViewer:
-        """Open a viewer; raises TooManyViewers."""
+        """Open a viewer. Raises TooManyViewersError."""
         viewer = agent.open_viewer(access_of(grant), address=address)
         connection = HttpViewer(agent, viewer, grant)
         self._open[viewer.id] = connection
@@ -64,7 +65,7 @@ class HttpViewers:
         return connection
 
     def find(self, connection_id: str, agent: ServedAgent, grant: Grant) -> HttpViewer | None:
-        """Return an open viewer for its next request; None if this agent has no such viewer with this role."""
+        """Return an open viewer for its next request, or None if this agent has no such viewer with this grant."""
         connection = self._open.get(connection_id)
         if connection is None or connection.agent is not agent:
             return None
@@ -78,7 +79,7 @@ class HttpViewers:
 
     @contextmanager
     def in_use(self, connection: HttpViewer) -> Generator[None]:
-        """Keep a viewer open while a request lasts; raises HttpError when it has too many."""
+        """Keep a viewer open during a request. Raises HttpError if it has too many running requests."""
         if connection.open_requests >= self._limits.max_streams:
             limit = self._limits.max_streams
             raise HttpError(429, f"this connection has {limit} event streams open, the limit; close some first")
@@ -102,7 +103,7 @@ class HttpViewers:
         await asyncio.gather(*self._closing)
 
     def _restart_timer(self, connection: HttpViewer) -> None:
-        """Start the time until the next request anew, unless one is under way."""
+        """Restart the timer that closes an unused viewer, unless a request is running."""
         if connection.timer is not None:
             connection.timer.cancel()
             connection.timer = None
@@ -123,13 +124,13 @@ class HttpViewers:
 
 
 class Affinity:
-    """The cookie by which a load balancer brings a client back to this bridge; it is not a credential."""
+    """The cookie by which a load balancer routes a client back to this bridge. It is not a credential."""
 
     def __init__(self) -> None:
         self._value = secrets.token_hex(8)
 
     def cookie(self, scope: Scope) -> Headers:
-        """Return the header that sets the cookie; none if the request has it already."""
+        """Return the header that sets the cookie, or no header if the request already has it."""
         pair = f"{AFFINITY_COOKIE}={self._value}"
         for key, value in scope["headers"]:
             if key == b"cookie" and pair.encode() in [one.strip() for one in value.split(b";")]:
@@ -143,28 +144,27 @@ CONNECTION_ID = b"acp-connection-id"
 SESSION_ID = b"acp-session-id"
 
 SESSION_METHODS = frozenset(
-    ("session/prompt", "session/cancel", "session/close", "session/set_mode", "session/set_config_option")
+    (
+        methods.SESSION_PROMPT.name,
+        methods.SESSION_CANCEL.name,
+        methods.SESSION_CLOSE.name,
+        methods.SESSION_SET_MODE.name,
+        methods.SESSION_SET_CONFIG_OPTION.name,
+    )
 )
-"""Methods that must name their session in a header; for the others at least one official client does not."""
+"""Methods that must name their session in a header. At least one official client omits it for the others."""
 
 _COMMENT = b":\n\n"
 STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # or nginx holds events back until its buffer is full
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers the events
 ]
 
 _NOTHING = re.compile(r"0(\.0*)?")
 """The weight (`q=0`) of a type that a client does not accept."""
 
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
-
-
-class _Params(msgspec.Struct):
-    session_id: str | UnsetType = msgspec.field(name="sessionId", default=UNSET)
-
-
-_decode_params = msgspec.json.Decoder(_Params).decode
 
 
 class HttpEndpoint:
@@ -188,7 +188,7 @@ class HttpEndpoint:
         self._max_message_bytes = max_message_bytes
 
     async def serve(self, exchange: Exchange, agent: ServedAgent, grant: Grant, stopping: asyncio.Event) -> None:
-        """Answer one request; raises HttpError and ClientGone."""
+        """Answer one request. Raises HttpError and ClientGoneError."""
         exchange.allow("POST", "GET", "DELETE")
         if exchange.method == "POST":
             await self._post(exchange, agent, grant)
@@ -201,21 +201,19 @@ class HttpEndpoint:
     def _find(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> HttpViewer:
         connection_id = exchange.header(CONNECTION_ID)
         if not connection_id:
-            raise HttpError(400, "Acp-Connection-Id is missing; it comes with the answer to initialize")
+            raise HttpError(400, "Acp-Connection-Id is missing; the response to initialize contains it")
         connection = self._connections.find(connection_id, agent, grant)
         if connection is None:
-            raise HttpError(404, "there is no such connection any more; begin a new one with initialize")
+            raise HttpError(404, "this connection no longer exists; start a new one with initialize")
         return connection
 
     async def _post(self, exchange: Exchange, agent: ServedAgent, grant: Grant) -> None:
         body = await exchange.read_json(self._max_message_bytes, self._limits.body_timeout_s)
         message = _parse(body)
-        line = body.translate(
-            _ONE_LINE
-        )  # in valid JSON a line end is only between tokens, where a space means the same
-        if message.method == "initialize" and not exchange.header(CONNECTION_ID):
+        line = body.translate(_ONE_LINE)  # valid JSON has line ends only between tokens, as white space
+        if message.method == methods.INITIALIZE.name and not exchange.header(CONNECTION_ID):
             if message.id is UNSET:
-                raise HttpError(400, "initialize has no id, so nobody could answer it; send it as a request")
+                raise HttpError(400, "initialize has no id, so it cannot be answered; send it as a request")
             await self._greet(exchange, agent, grant, line)
             return
         connection = self._find(exchange, agent, grant)
@@ -237,7 +235,7 @@ class HttpEndpoint:
             if not answers:
                 await asyncio.shield(self._connections.close(connection))
         if not answers:
-            raise ClientGone
+            raise ClientGoneError
         headers = [NO_STORE, (CONNECTION_ID, connection.viewer.id.encode()), *self._affinity.cookie(exchange.scope)]
         await exchange.reply(200, answers[0], headers, kind=JSON)
 
@@ -265,7 +263,7 @@ class HttpEndpoint:
 
 def _parse(body: bytes) -> Message:
     if body.lstrip()[:1] == b"[":
-        raise HttpError(501, "batches are not part of ACP; send one message a request")
+        raise HttpError(501, "batches are not part of ACP; send one message per request")
     message = parse(body)
     if isinstance(message, Malformed):
         raise HttpError(400, f"the body is not a JSON-RPC message: {message.problem}")
@@ -273,7 +271,7 @@ def _parse(body: bytes) -> Message:
 
 
 async def _check_session(message: Message, header: str | None, viewer: Viewer, agent: ServedAgent) -> None:
-    """Check that header and body name the same session, because a proxy routes by one and the bridge by the other."""
+    """Check that header and body name the same session. A proxy routes by the header, and the bridge by the body."""
     if message.method is None:
         return
     is_of_session = message.method in SESSION_METHODS
@@ -281,18 +279,11 @@ async def _check_session(message: Message, header: str | None, viewer: Viewer, a
         raise HttpError(400, f"Acp-Session-Id is missing; {message.method} belongs to a session")
     if header is None:
         return
-    named = _session_of(message)
-    if named is not UNSET and header != named:
+    named = session_of(message.params)  # the method's handler reports a missing one
+    if named is not None and header != named:
         raise HttpError(400, "Acp-Session-Id names another session than the sessionId in the body")
     if is_of_session and not (viewer.sees(header) and (viewer.knows(header) or await agent.might_have_session(header))):
         raise HttpError(404, "this connection knows no such session; create, load or resume it first")
-
-
-def _session_of(message: Message) -> str | UnsetType:
-    try:
-        return _decode_params(message.params).session_id
-    except BAD_JSON:
-        return UNSET  # the handler of the method says what is wrong with its parameters
 
 
 def _accepts_events(accept: str | None) -> bool:
@@ -308,20 +299,22 @@ def _is_wanted(kind: str, *parameters: str) -> bool:
 
 
 def encode_events(messages: list[bytes], ids: list[bytes] | None = None) -> bytes:
-    """Return messages, which have no line end inside, as server-sent events."""
+    """Return messages as server-sent events. The messages contain no line ends."""
     if ids is None:
         return b"data: %b\n\n" % b"\n\ndata: ".join(messages)
     return b"".join([b"id: %b\ndata: %b\n\n" % event for event in zip(ids, messages, strict=True)])
 
 
 class EventStreamWriter:
-    """Writes a stream to one viewer, no faster than the viewer reads."""
+    """Writes a stream to one viewer at the speed at which the viewer reads."""
 
     def __init__(self, exchange: Exchange, stream: ViewerStream, keep_alive_s: float) -> None:
         self._exchange = exchange
         self._stream = stream
         self._keep_alive_s = keep_alive_s
         self._writing = 0
+        self._turn = asyncio.Lock()
+        """Held during a write: over HTTP/2 a long event is sent in parts, and a comment must not come between them."""
         self._wrote_at = 0.0
 
     async def run(self, *ends: asyncio.Event) -> None:
@@ -333,26 +326,27 @@ class EventStreamWriter:
                 self._exchange.wait_disconnect(), self._pump(), self._keep_alive(), *(end.wait() for end in ends)
             )
         finally:
-            self._stream.end()  # or events that nobody reads any more would count against the viewer
+            self._stream.end()  # otherwise unread events would still count against the viewer
         if not (
             self._writing or is_gone
         ):  # a client that does not read would not read the end either: the server cuts it
             await self._exchange.write(b"", more=False)
 
     async def _pump(self) -> None:
-        while items := await self._stream.take():
+        while items := await self._stream.next_batch():
             await self._write(b"".join([item.encode(encode_events) for item in items]))
 
     async def _write(self, piece: bytes) -> None:
         self._writing += 1
-        await self._exchange.write(piece)
+        async with self._turn:
+            await self._exchange.write(piece)
         self._writing -= 1
         self._wrote_at = asyncio.get_running_loop().time()
 
     async def _keep_alive(self) -> None:
-        """Send a comment when the last event is old, so that proxies and TCP see that the stream is in use."""
+        """Send a comment after a silence, so that proxies keep the stream and TCP detects a dead peer."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._keep_alive_s)
-            if loop.time() - self._wrote_at >= self._keep_alive_s:
+            if not self._writing and loop.time() - self._wrote_at >= self._keep_alive_s:
                 await self._write(_COMMENT)

@@ -1,7 +1,7 @@
-"""`/acp` over a WebSocket: one message a text frame, both ways.
+"""`/acp` over a WebSocket, with one message per text frame in both directions.
 
-`PANEL_PATH` is the same for the panel of marimo, which sends the lines of a pipe as binary frames, and connects to a
-fixed address without a header: its credential is the cookie of the page at the same host.
+`PANEL_PATH` is the same for the panel of marimo. The panel sends binary frames and connects to a fixed path without
+extra headers. Its credential is the cookie of the bridge's page on the same host.
 """
 
 import asyncio
@@ -17,17 +17,16 @@ from dragoman.bridge.guard import Guard
 PANEL_PATH = "/message"
 
 GOING_AWAY = 1001
-TOO_BIG = 1009
 TRY_LATER = 1013
 
 _LONGEST_REASON_BYTES = 120
 """The longest reason that fits into a close frame."""
 
 _ONE_LINE = {0x0A: "\t", 0x0D: "\t"}
-"""A tab is white space in JSON like these, and like these it is not allowed inside a string."""
+"""Line ends become tabs. Both are white space between JSON tokens, and neither is allowed inside a string."""
 
 _USUAL_BYTES = 4096
-"""Most messages are smaller; the heads of all sizes below take half a megabyte."""
+"""Most messages are smaller. The frame heads of all smaller sizes need half a megabyte."""
 
 _TEXT = 0x81
 _SHORT = Struct("!BB").pack
@@ -36,21 +35,18 @@ _LONG = Struct("!BBQ").pack
 
 
 class ViewerSocket:
-    """Carries one viewer over one WebSocket, no faster than the viewer reads."""
+    """Connects one viewer by one WebSocket, at the speed at which the viewer reads."""
 
-    def __init__(
-        self, receive: Receive, send: Send, viewer: Viewer, max_message_bytes: int, *, takes_bytes: bool = False
-    ) -> None:
+    def __init__(self, receive: Receive, send: Send, viewer: Viewer, *, takes_bytes: bool = False) -> None:
         self._receive = receive
         self._send = send
         self._viewer = viewer
-        self._max_message_bytes = max_message_bytes
         self._takes_bytes = takes_bytes
         self._is_writing = False
         self._can_send_frames = False
 
     async def accept(self, scope: Scope, guard: Guard, affinity: Affinity) -> None:
-        """Accept the WebSocket; the viewer's id is in the answer."""
+        """Accept the WebSocket and send the viewer's id."""
         self._can_send_frames = SEND_FRAMES in (scope.get("extensions") or {})
         headers = [(CONNECTION_ID, self._viewer.id.encode()), *affinity.cookie(scope)]
         subprotocol = guard.accepted_subprotocol(scope)
@@ -82,15 +78,12 @@ class ViewerSocket:
             if text is None and self._takes_bytes:
                 text = message.get("bytes", b"").decode(errors="replace")
             if text is None:
-                continue  # the proposal says that binary frames are ignored
+                continue  # the ACP proposal ignores binary frames
             line = text.translate(_ONE_LINE).encode() if "\n" in text or "\r" in text else text.encode()
-            if len(line) > self._max_message_bytes:
-                await self._close(TOO_BIG, f"a message may have {self._max_message_bytes} bytes")
-                return
             self._viewer.receive(line)
 
     async def _write(self, stream: ViewerStream) -> None:
-        while items := await stream.take():
+        while items := await stream.next_batch():
             self._is_writing = True
             await self._send_all(items)
             self._is_writing = False
@@ -104,7 +97,7 @@ class ViewerSocket:
 
 
 class _Heads(dict[int, bytes]):
-    """The heads of frames by size; those of usual sizes are remembered, so that a block of frames is made in C."""
+    """A cache of frame heads by message size, which makes encoding a block of frames fast."""
 
     def __missing__(self, size: int) -> bytes:
         head = _head(size)
@@ -117,7 +110,7 @@ _heads = _Heads()
 
 
 def encode_texts(texts: list[bytes], ids: list[bytes] | None = None) -> bytes:
-    """Return messages as text frames, each whole and unmasked (RFC 6455, 5.2): the same bytes for every viewer."""
+    """Return messages as unfragmented, unmasked text frames (RFC 6455, 5.2), the same bytes for every viewer."""
     del ids
     return b"".join(chain.from_iterable(zip(map(_heads.__getitem__, map(len, texts)), texts, strict=True)))
 

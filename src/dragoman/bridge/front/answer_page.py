@@ -1,10 +1,10 @@
-"""`/answer`: a person who was given a link answers one question, once.
+"""`/answer`: a user with a link answers one permission request, once.
 
-GET   the page, which is the same for everybody: the code is in the fragment of the link, which browsers do not send
-POST  {code} → the question, or how it was settled
-POST  {code, option} → settles it
+GET   the page, the same for every user, because browsers do not send the fragment of the link, which has the code
+POST  {code} → the question, or how it was answered
+POST  {code, option} → answers it
 
-The code is the only credential here, and it leads to no other address. A wrong one counts as a failed login.
+The code is the only credential for this path, and is valid for no other. A wrong code counts as a failed login.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ ANSWER_PATH = "/answer"
 
 SendPage = Callable[[Exchange, str], Awaitable[None]]
 
-_UNKNOWN = "no question belongs to this link: it is not whole, or the bridge was started again since; ask for another"
+_UNKNOWN = "this approval link is not valid: it is incomplete, or the bridge was restarted since; ask for a new one"
 _NOT_OFFERED = "this link does not offer that option; choose one that it shows"
 
 
@@ -31,7 +31,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AnswerPage:
-    """Serves the page of one question, and takes its answer."""
+    """Serves the page of one question and receives its answer."""
 
     def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits, send_page: SendPage) -> None:
         self._bridge = bridge
@@ -40,7 +40,7 @@ class AnswerPage:
         self._send_page = send_page
 
     async def serve(self, exchange: Exchange) -> None:
-        """Answer one request; raises HttpError."""
+        """Answer one request. Raises HttpError."""
         exchange.allow("GET", "HEAD", "POST")
         if exchange.method != "POST":
             await self._send_page(exchange, "answer.html")

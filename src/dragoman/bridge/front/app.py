@@ -1,10 +1,10 @@
-"""The bridge as an ASGI application: it can be run by itself, or mounted under a prefix of another.
+"""The bridge as an ASGI application. It can be mounted under a prefix of another application.
 
     /                    the page                        public
     /static/…            the files of the page           public
     /login               a code or the token → a cookie  public
     /logout              the end of a login              with a credential
-    /config.json         what the page needs to connect  with a credential
+    /config.json         the configuration of the page   with a credential
     /render              Markdown → HTML                 with a credential
     /link                a one-time link                 owners
     /metrics             figures for Prometheus          owners, and the token for metrics
@@ -14,8 +14,8 @@
     /oauth/callback      the way back from a login       with its state, once
     /answer              one question and its answer     with the code of its link, once
 
-The guard checks a request before any of it is read and before any upgrade. A reader of one session reaches its agent
-and the addresses in FOR_SCOPED, and there sees that session alone; all other addresses refuse it, also those to come.
+The guard checks a request before its body is read and before any upgrade. A reader of one session may only use its
+agent, `/export` and the paths in FOR_SCOPED, and sees only that session there. A new path is refused by default.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from dragoman.bridge.figures import write_prometheus
 from dragoman.bridge.front.acp_http import Affinity, HttpEndpoint, HttpViewers, access_of
 from dragoman.bridge.front.acp_socket import PANEL_PATH, ViewerSocket
 from dragoman.bridge.front.answer_page import ANSWER_PATH
-from dragoman.bridge.front.asgi import Receive, Scope, Send, note_credential, route
-from dragoman.bridge.front.exchange import ClientGone, Exchange, HttpError, raising_client_gone, refuse_upgrade
+from dragoman.bridge.front.asgi import Receive, Scope, Send, record_credential, route
+from dragoman.bridge.front.exchange import ClientGoneError, Exchange, HttpError, raising_client_gone, refuse_upgrade
 from dragoman.bridge.front.export import EXPORT_PATH
 from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.front.login_return import LoginReturn
 from dragoman.bridge.front.pages import Pages
 from dragoman.bridge.front.share_pages import SHARES_PATH
-from dragoman.bridge.guard import AccessDenial, AccessUnavailable, Grant, Guard
+from dragoman.bridge.guard import AccessDenial, AccessUnavailableError, Grant, Guard
 from dragoman.bridge.guard.answers import NO_STORE
-from dragoman.bridge.problem import TooManyViewers
+from dragoman.bridge.problem import TooManyViewersError
 from dragoman.bridge.settings import CALLBACK_PATH
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
@@ -47,24 +47,24 @@ METRICS_PATH = "/metrics"
 PROMETHEUS = b"text/plain; version=0.0.4; charset=utf-8"
 
 FOR_SCOPED = frozenset({"/config.json", "/render", "/logout"})
-"""Addresses beside those of its agent that a reader of one session may use."""
+"""Paths that a reader of one session may use in addition to its agent's."""
 
 _RETRY_S = 30
-"""Retry-After when there are too many viewers: some have timed out by then."""
+"""Retry-After when there are too many viewers. Some have timed out by then."""
 
 _MOST_NAMED = 20
 _NAME_CHARS = 60
-"""Of an address that is not there, and of the agents that are: a line that a person reads."""
+"""Limits for the names in an error message, which must stay readable."""
 
-_NOT_SHARED = "this link is for one session, and this address is not part of it; ask the owner for another link"
+_NOT_SHARED = "this link gives access to one session only; ask the owner for another link"
 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
 class Application:
-    """Serves a bridge.
+    """Serves a bridge over HTTP and WebSockets.
 
-    `prefix` is the part of a path that people see before ours, and that a proxy may not have removed. With
+    `prefix` is the public path under which the application is served. A proxy may or may not remove it. With
     `opens_bridge` the lifespan of the application opens and closes the bridge.
     """
 
@@ -104,21 +104,21 @@ class Application:
             return
         if self._is_prefixed(scope["path"]):
             scope = {**scope, "root_path": self._prefix}
-        with suppress(ClientGone):
+        with suppress(ClientGoneError):
             if scope["type"] == "http":
                 await self._serve_http(Exchange(scope, receive, raising_client_gone(send)))
             elif scope["type"] == "websocket":
                 await self._serve_socket(scope, receive, raising_client_gone(send))
 
     def _is_prefixed(self, path: str) -> bool:
-        """Tell whether a path still has the prefix; a path that names an agent as it is has none."""
+        """Return whether a path still has the prefix. A path that already names an agent does not."""
         is_below = path == self._prefix or path.startswith(f"{self._prefix}/")
         return bool(self._prefix) and is_below and self._find_agent(path) is None
 
     async def stop(self) -> None:
-        """End all streams, the viewers over HTTP and the renderer.
+        """End all streams, the viewers over HTTP and the renderers.
 
-        Agents begin to stop at the same time, because the bridge is closed next.
+        The agents begin to stop at the same time, because the bridge closes next.
         """
         self.stopping.set()
         self._bridge.begin_stop()
@@ -128,17 +128,19 @@ class Application:
     async def _serve_http(self, exchange: Exchange) -> None:
         try:
             await self._route(exchange)
-        except ClientGone:
+        except ClientGoneError:
             raise
         except HttpError as refused:
             await _answer(exchange, refused)
-        except TooManyViewers as error:
+        except TooManyViewersError as error:
             await _answer(exchange, _busy(error))
-        except AccessUnavailable as error:
+        except AccessUnavailableError as error:
             await _answer(exchange, HttpError(503, str(error)))
-        except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
+        except Exception:  # noqa: BLE001 -- boundary: a failed request must not end the connection
             _log.exception("a request to %s failed", exchange.path)
-            await _answer(exchange, HttpError(500, "the bridge failed at this request; its log says why"))
+            await _answer(
+                exchange, HttpError(500, "the bridge failed while handling this request; see its log for the reason")
+            )
 
     async def _route(self, exchange: Exchange) -> None:
         if _is_public(exchange.path):
@@ -148,10 +150,10 @@ class Application:
             await self._serve_public(exchange)
             return
         is_metrics = exchange.path == METRICS_PATH
-        grant = self._guard.admit_metrics(exchange.scope) if is_metrics else await self._guard.let_in(exchange.scope)
+        grant = self._guard.admit_metrics(exchange.scope) if is_metrics else await self._guard.authorize(exchange.scope)
         if isinstance(grant, AccessDenial):
             raise _refused(grant)
-        note_credential(exchange.scope)
+        record_credential(exchange.scope, grant.share_id)
         if is_metrics:
             await self._send_metrics(exchange)
         else:
@@ -176,6 +178,7 @@ class Application:
             await self._pages.serve_file(exchange, exchange.path.removeprefix("/static/"))
 
     async def _serve_admitted(self, exchange: Exchange, grant: Grant) -> None:
+        # Readers of one session are refused here, so no handler below needs to know about them.
         agent = self._find_agent(exchange.path)
         if not _may_use(grant, exchange.path, agent):
             raise HttpError(403, _NOT_SHARED)
@@ -188,7 +191,7 @@ class Application:
         elif exchange.path == "/config.json":
             await self._pages.send_config(exchange, grant)
         elif exchange.path == "/render":
-            await self._pages.render(exchange)
+            await self._pages.render(exchange, grant)
         elif exchange.path == "/link":
             await self._pages.make_link(exchange, grant)
         elif exchange.path == "/logout":
@@ -197,16 +200,16 @@ class Application:
             raise HttpError(404, self._explain_missing(exchange.path, grant))
 
     def _explain_missing(self, path: str, grant: Grant) -> str:
-        """Say what there is in the place of an address that is not there."""
+        """Return the error message for a path that does not exist, with the paths that do."""
         if not path.startswith("/acp/"):
-            return "there is nothing at this address; ACP is at /acp, or /acp/ and the name of an agent"
+            return "nothing is served at this path; ACP is at /acp, or at /acp/NAME for one of several agents"
         name = path.removeprefix("/acp/")
         known = [agent.name for agent in self._bridge.settings.agents if grant.reaches(agent.name)]
         near = closest(name, known)
         hint = "" if near is None else f"; did you mean {near}?"
         named, rest = ", ".join(known[:_MOST_NAMED]), len(known) - _MOST_NAMED
         more = f" and {rest} more" if rest > 0 else ""
-        return f"this bridge has no agent {one_line(name, _NAME_CHARS)!r}{hint or ';'} it has {named}{more}"
+        return f"there is no agent {one_line(name, _NAME_CHARS)!r}{hint or ';'} the bridge has {named}{more}"
 
     def _find_agent(self, path: str) -> ServedAgent | None:
         if path == "/acp":
@@ -214,7 +217,7 @@ class Application:
         return self._bridge.agent(path.removeprefix("/acp/")) if path.startswith("/acp/") else None
 
     def _address_of(self, scope: Scope) -> str | None:
-        """Return the address at which a client reaches the bridge, with the prefix that people see."""
+        """Return the public URL by which a client reaches the bridge, including the prefix."""
         origin = self._guard.origin_of(scope)
         prefix = self._prefix or str(scope.get("root_path", "")).rstrip("/")
         return None if origin is None else f"{origin}{quote(prefix)}"
@@ -222,11 +225,11 @@ class Application:
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         is_panel = route(scope) == PANEL_PATH
-        grant = await self._guard.let_in(scope, for_panel=is_panel)
+        grant = await self._guard.authorize(scope, for_panel=is_panel)
         if isinstance(grant, AccessDenial):
             await refuse_upgrade(scope, send, _refused(grant))
             return
-        note_credential(scope)
+        record_credential(scope, grant.share_id)
         agent = self._bridge.agent() if is_panel else self._find_agent(route(scope))
         if agent is None:
             await refuse_upgrade(scope, send, HttpError(404, self._explain_missing(route(scope), grant)))
@@ -236,12 +239,12 @@ class Application:
             return
         try:
             viewer = agent.open_viewer(access_of(grant), address=self._address_of(scope))
-        except TooManyViewers as error:
+        except TooManyViewersError as error:
             await refuse_upgrade(scope, send, _busy(error))
             return
         over = self._pages.shares.watch(grant.share)
         try:
-            socket = ViewerSocket(receive, send, viewer, self.max_message_bytes, takes_bytes=is_panel)
+            socket = ViewerSocket(receive, send, viewer, takes_bytes=is_panel)
             await socket.accept(scope, self._guard, self._affinity)
             await socket.run(self.stopping)
         finally:
@@ -250,7 +253,7 @@ class Application:
             await asyncio.shield(viewer.close())
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
-        """Run the lifespan of ASGI: open the bridge when the server starts, and stop when it ends."""
+        """Run the ASGI lifespan: open the bridge when the server starts, and stop when the server stops."""
         async with AsyncExitStack() as stack:
             await receive()
             try:
@@ -280,12 +283,12 @@ def _refused(refusal: AccessDenial) -> HttpError:
     return HttpError(refusal.status, refusal.reason, list(refusal.headers))
 
 
-def _busy(error: TooManyViewers) -> HttpError:
+def _busy(error: TooManyViewersError) -> HttpError:
     return HttpError(503, str(error), [(b"retry-after", b"%d" % _RETRY_S)])
 
 
 async def _add_slash(exchange: Exchange) -> None:
-    """Redirect from the mount point to the page, because the addresses in the page are relative to it."""
+    """Redirect from the mount point to the page, because the URLs in the page are relative."""
     last = str(exchange.scope.get("root_path", "")).rstrip("/").rpartition("/")[2]
     await exchange.reply(307, headers=[(b"location", f"{quote(last)}/".encode())])
 

@@ -11,28 +11,29 @@ AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 SEND_FRAMES = "dragoman.websocket.send_frames"
-"""An extension of our server, and the type of its message: `frames` has whole WebSocket frames, ready to be sent.
+"""An extension of our server, and its message type. `frames` has whole encoded WebSocket frames.
 
-ASGI has one message a call, and each would be a system call: several times the cost of a message in the bridge itself.
-Under a server without this extension, messages are sent one by one.
+ASGI sends one message per call, which is one system call each. That costs several times as much as the bridge's own
+work for a message. Without this extension, messages are sent one by one.
 """
 
 CREDENTIAL_SHOWN = "dragoman.credential_shown"
-"""An extension of our server: the application calls this function when a request had a valid credential.
+"""An extension of our server. The application calls this function when a request had a valid credential.
 
-When there are too many connections, those without a credential are closed first.
+The argument is the id of a reader's share, or None for the owner. When there are too many connections, the server
+closes anonymous ones and readers' ones, but never the owner's.
 """
 
 
-def note_credential(scope: Scope) -> None:
-    """Tell our server that this request had a valid credential; other servers do not ask."""
+def record_credential(scope: Scope, share_id: str | None) -> None:
+    """Report to our server that this request had a valid credential. Do nothing under other servers."""
     extensions: dict[str, Any] = scope.get("extensions") or {}
     if CREDENTIAL_SHOWN in extensions:
-        extensions[CREDENTIAL_SHOWN]()
+        extensions[CREDENTIAL_SHOWN](share_id)
 
 
 def find_header(scope: Scope, name: bytes) -> str | None:
-    """Return the first header of this name; the name is in lower case."""
+    """Return the first header of this lower-case name, or None."""
     for key, value in scope["headers"]:
         if key == name:
             return value.decode("latin-1").strip()
@@ -40,7 +41,7 @@ def find_header(scope: Scope, name: bytes) -> str | None:
 
 
 def route(scope: Scope) -> str:
-    """Return the path below the mount point; some servers leave the prefix in the path, some remove it."""
+    """Return the path below the mount point. Some servers keep the prefix in the path, others remove it."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     if root and (path == root or path.startswith(root + "/")):
         return path[len(root) :]

@@ -1,4 +1,4 @@
-"""One HTTP request and its answer, errors of HTTP, and waiting for the first of several."""
+"""One HTTP request and its answer, HTTP errors, and `race` for the first of several coroutines."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,7 @@ _Form = TypeVar("_Form")
 
 
 class HttpError(DragomanError):
-    """A request that is answered with an error: a status, and the reason in plain words."""
+    """A request that is answered with an error status and a readable reason."""
 
     def __init__(self, status: int, reason: str, headers: Headers | None = None) -> None:
         self.status = status
@@ -27,24 +27,24 @@ class HttpError(DragomanError):
         super().__init__(f"{status}: {reason}")
 
 
-class ClientGone(DragomanError):
+class ClientGoneError(DragomanError):
     """The client disconnected before its request was answered."""
 
 
 def raising_client_gone(send: Send) -> Send:
-    """Return a `send` that raises ClientGone where the server raises OSError."""
+    """Return a `send` that translates the server's OSError to ClientGoneError."""
 
     async def send_or_raise(message: Message) -> None:
         try:
             await send(message)
         except OSError as error:
-            raise ClientGone(f"the client disconnected: {error}") from error
+            raise ClientGoneError(f"the client disconnected: {error}") from error
 
     return send_or_raise
 
 
 class Exchange:
-    """Reads a request within limits, and answers it once."""
+    """Reads one request within limits and answers it once."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -55,35 +55,33 @@ class Exchange:
         self._send = send
 
     def header(self, name: bytes) -> str | None:
-        """Return the first header of this name; the name is in lower case."""
+        """Return the first header of this lower-case name, or None."""
         return find_header(self.scope, name)
 
     @property
     def is_prefetch(self) -> bool:
-        """Whether a browser asks for a page that nobody has opened yet."""
+        """Whether a browser loads the page in advance, before the user opens it."""
         purpose = self.header(b"sec-purpose") or self.header(b"purpose") or self.header(b"x-moz") or ""
         return "prefetch" in purpose.lower()
 
     def allow(self, *methods: str) -> None:
-        """Check that the request has one of these methods; raises HttpError."""
+        """Check that the request has one of these methods. Raises HttpError."""
         if self.method in methods:
             return
         allowed = ", ".join(methods)
-        raise HttpError(
-            405, f"{self.method} is not for this address; it takes {allowed}", [(b"allow", allowed.encode())]
-        )
+        raise HttpError(405, f"{self.method} is not allowed here; use {allowed}", [(b"allow", allowed.encode())])
 
     async def read_json(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body of a request with the content type of JSON; raises HttpError and ClientGone."""
+        """Return the body of a request with the JSON content type. Raises HttpError and ClientGoneError."""
         kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise HttpError(415, f"the body is {kind or 'of no type'}; send application/json")
+            raise HttpError(415, f"the body is {kind or 'without a type'}; send application/json")
         if (self.header(b"content-encoding") or "identity").lower() != "identity":
             raise HttpError(415, "the body may not be compressed; send it without Content-Encoding")
         return await self.read(max_bytes, timeout_s)
 
     async def read(self, max_bytes: int, timeout_s: float) -> bytes:
-        """Return the body; raises HttpError if it is too long or too slow, and ClientGone."""
+        """Return the body. Raises ClientGoneError, and HttpError if the body is too long or too slow."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._read(max_bytes)
@@ -100,10 +98,10 @@ class Exchange:
             size += len(chunk)
             if size <= max_bytes:
                 body += chunk
-            elif size > 2 * max_bytes:  # read and dropped so far: a client that is cut off would not see the reason
+            elif size > 2 * max_bytes:  # up to here it is read and dropped, so that the client receives the error
                 break
         if size > max_bytes:
-            raise HttpError(413, f"the body is longer than {max_bytes} bytes, the limit; send less at a time")
+            raise HttpError(413, f"the body is longer than the limit of {max_bytes} bytes; send smaller messages")
         return bytes(body)
 
     async def _chunks(self):  # noqa: ANN202 -- an async generator of bytes
@@ -111,17 +109,17 @@ class Exchange:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ClientGoneError
             yield bytes(message.get("body", b""))
             more = message.get("more_body", False)
 
     async def wait_disconnect(self) -> None:
-        """Wait until the client disconnects; the rest of its request is dropped."""
+        """Wait until the client disconnects. Drop the rest of its request."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def start(self, status: int, headers: Headers, *, html: bool = False, worker: bool = False) -> None:
-        """Send the head of an answer that has several pieces."""
+        """Send the head of an answer with several pieces."""
         self.answered = True
         everything = [*headers, *security_headers(html=html, worker=worker)]
         await self._send({"type": "http.response.start", "status": status, "headers": everything})
@@ -139,7 +137,7 @@ class Exchange:
         kind: bytes | None = None,
         worker: bool = False,
     ) -> None:
-        """Answer in one piece; `worker` is for the script of the page's service worker."""
+        """Answer in one piece. `worker` marks the script of the page's service worker."""
         content_type = [] if kind is None else [(b"content-type", kind)]
         size = [] if status in {204, 304} else [(b"content-length", b"%d" % len(body))]
         html = kind is not None and kind.startswith(b"text/html")
@@ -147,7 +145,7 @@ class Exchange:
         await self.write(b"" if self.method == "HEAD" else body, more=False)
 
     async def reply_json(self, status: int, value: Any, headers: Headers | None = None) -> None:
-        """Answer with a JSON value, which no cache keeps."""
+        """Answer with a JSON value that must not be cached."""
         await self.reply(status, msgspec.json.encode(value), [NO_STORE, *(headers or [])], kind=JSON)
 
     async def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
@@ -156,15 +154,15 @@ class Exchange:
 
 
 def decode_form(body: bytes, kind: type[_Form]) -> _Form:
-    """Decode the body of a request; raises HttpError."""
+    """Decode the body of a request. Raises HttpError."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HttpError(400, f"the body has another shape than expected: {error}") from None
+        raise HttpError(400, f"the body has an unexpected shape: {error}") from None
 
 
 async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:
-    """Answer the request for a WebSocket with an error; a server that cannot closes it with 403."""
+    """Answer a WebSocket request with an error. A server without that extension answers with 403."""
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refused.reason[:120]})
         return
@@ -177,7 +175,7 @@ async def refuse_upgrade(scope: Scope, send: Send, refused: HttpError) -> None:
 
 
 async def race(*runners: Coroutine[Any, Any, object]) -> list[bool]:
-    """Run coroutines until the first ends, cancel the others, and tell which ended; raises the error of the first."""
+    """Run coroutines until one ends, then cancel the others. Return which ended, or raise its error."""
     tasks = [asyncio.create_task(runner) for runner in runners]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,8 @@
-"""Code in colours: Pygments by classes, only for the languages named here, and never for longer than it may take.
+"""Syntax highlighting with Pygments, as CSS classes, for a fixed list of languages and with a deadline.
 
-The language is the one that the fence names; it is never guessed. The list is short on purpose: every lexer is a set of
-regular expressions that meets whatever an agent wrote. Some can be held up by that (C by empty lines), which the
-deadline does not help against: call this where it can be ended from outside (`render_worker`).
+The language is the one named after the fence and is never guessed. The list is short on purpose. Every lexer is a set
+of regular expressions that runs on untrusted text, and some can hang (C on empty lines). The deadline cannot interrupt
+a regular expression, so only call this in a process that can be killed (`render_worker`).
 """
 
 import time
@@ -21,7 +21,7 @@ LANGUAGES = frozenset(
     proto pycon pytb python r ruby rust scala sql swift terraform toml tsx typescript xml yaml zig
     """.split()  # noqa: SIM905 -- sixty quotes and commas say no more
 )
-"""The languages that are coloured."""
+"""The languages that are highlighted."""
 
 ALIASES = {
     "c++": "cpp",
@@ -60,16 +60,17 @@ CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
 """Every class that highlighted code can have."""
 
 MAX_CODE_CHARS = 60_000
-"""Longer blocks are not coloured."""
+"""Longer blocks are not highlighted."""
 
 MAX_LINE_CHARS = 2_000
-"""Blocks with longer lines are not coloured: they are data or minified, and slow for regular expressions."""
+"""Blocks with longer lines are not highlighted. They are data or minified code, and slow for regular expressions."""
 
 
 def highlight(code: str, language: str, deadline: float) -> str:
-    """Return the code as HTML, escaped, in `span`s with classes; plain when unknown, too long or too slow.
+    """Return the code as escaped HTML with `span`s that have classes.
 
-    `deadline` is a reading of `time.monotonic`.
+    The code is returned without `span`s if the language is unknown, or the code is too long or too slow. `deadline` is
+    in the time of `time.monotonic`.
     """
     lexer = _lexer(language)
     if lexer is None or time.monotonic() > deadline or _is_too_long(code):
@@ -89,7 +90,7 @@ def _is_too_long(code: str) -> bool:
 
 
 def known_language(info: str) -> str | None:
-    """Return the language that the first word after a fence names, if it is one of those coloured here."""
+    """Return the highlighted language named by the first word after a fence, or None."""
     word = info.strip().split(maxsplit=1)[0].lower() if info.strip() else ""
     name = ALIASES.get(word, word)
     return name if name in LANGUAGES else None
@@ -103,7 +104,7 @@ def _lexer(language: str) -> Lexer | None:
 
 
 def _merged(lexer: Lexer, code: str) -> Iterator[tuple[_TokenType, str]]:
-    """Yield neighbouring tokens of one kind as one, which halves the elements of the page."""
+    """Yield the tokens with neighbours of one kind merged, which halves the number of elements."""
     last, text = None, ""
     for kind, piece in lexer.get_tokens(code):
         if kind is last:

@@ -1,7 +1,7 @@
-"""The address to which a browser comes back from a login at an MCP server: `/oauth/callback`.
+"""`/oauth/callback`: the redirect target after a login at an MCP server.
 
-The browser has no credential of the bridge here, because another site sends it: the state of the login is the only
-one. It leads to no other address, and the page that it gets has nothing of the request in it.
+Another site redirects the browser here, so the request has no credential of the bridge. The state of the login is the
+only credential, and is valid for no other path. The returned page contains nothing from the request.
 """
 
 from html import escape
@@ -36,17 +36,17 @@ _PAGE = """<!doctype html>
 
 
 class LoginReturn:
-    """Takes browsers that come back."""
+    """Handles the browsers that return from a login."""
 
     def __init__(self, bridge: Bridge, guard: Guard) -> None:
         self._bridge = bridge
         self._guard = guard
 
     async def serve(self, exchange: Exchange) -> None:
-        """Pass on what a browser brought, once, and show how that went; raises HttpError."""
+        """Pass the result of a login to the bridge, once, and show the outcome. Raises HttpError."""
         exchange.allow("GET", "HEAD")
         if exchange.method == "HEAD" or exchange.is_prefetch:
-            await exchange.reply(204, headers=[NO_STORE])  # a preview must not use the state up
+            await exchange.reply(204, headers=[NO_STORE])  # a preview must not consume the state
             return
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         back = {name: values[0] for name, values in query.items() if len(values) == 1}
@@ -55,18 +55,18 @@ class LoginReturn:
             refusal = self._guard.refuse_login(exchange.scope)
             if refusal.status == 429:
                 raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
-            words = "It was used already, it is too old, or its bridge has ended. Start the login again."
-            await _show(exchange, 400, "No login waits for this", words)
+            words = "This page was already used, has expired, or its bridge has stopped. Start the login again."
+            await _show(exchange, 400, "No login is waiting for this page", words)
             return
         server = one_line(brought.server, 60)
         if not brought.is_taken:
-            words = f"The agent waits for it no longer. Start it again, as with /mcp restart {server}."
-            await _show(exchange, 410, f"The login at {server} is over", words)
+            words = f"The agent no longer waits for it. Start the login again, for example with /mcp restart {server}."
+            await _show(exchange, 410, f"The login at {server} has ended", words)
         elif "error" in back:
-            await _show(exchange, 200, f"{server} is not used", "You did not agree. You can close this page.")
+            await _show(exchange, 200, f"You declined the login at {server}", "You can close this page.")
         else:
-            words = "You can close this page: the conversation goes on where you came from."
-            await _show(exchange, 200, f"Thank you, {server} has let you in", words)
+            words = "You can close this page and return to the conversation."
+            await _show(exchange, 200, f"You are logged in to {server}", words)
 
 
 async def _show(exchange: Exchange, status: int, title: str, words: str) -> None:

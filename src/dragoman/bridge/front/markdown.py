@@ -1,8 +1,8 @@
-"""Foreign Markdown as HTML without scripts, styles or anything that loads from elsewhere.
+"""Untrusted Markdown as HTML without scripts, styles or external resources.
 
-There are two barriers. The parser does not accept raw HTML, so a tag is text. Its output passes a sanitiser that keeps
-only the tags, attributes, classes and URL schemes listed here. Pictures become links, because a picture that is loaded
-tells its server who reads the text and when.
+There are two barriers. The parser does not accept raw HTML, so a tag is text. Its output passes a sanitizer that keeps
+only the tags, attributes, classes and URL schemes listed here. Pictures become links, because loading a picture would
+reveal to its server who reads the text and when.
 """
 
 import re
@@ -21,7 +21,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from dragoman.bridge.front.highlight import CLASSES, highlight, known_language
 
 SCHEMES = frozenset({"http", "https", "mailto"})
-"""Where a link may lead. Without a scheme it would lead into this page's own origin, so it leads nowhere."""
+"""The URL schemes of links. A relative link would point to the bridge's own origin, so it is removed."""
 
 TAGS = frozenset(
     """
@@ -30,7 +30,7 @@ TAGS = frozenset(
 )
 
 MAX_NESTING = 60
-"""Quotes in lists in quotes: the parser recurses, and leaves deeper ones out."""
+"""Depth of nested quotes and lists. The parser is recursive and omits deeper ones."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x1f]{1,2000}")
 _TRAILING = ".,;:!?*_~"
@@ -40,20 +40,20 @@ _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 
 
 def to_html(markdown: str, deadline: float) -> str:
-    """Return the HTML of a text; code that `deadline` (of `time.monotonic`) leaves no time for stays uncoloured."""
+    """Return the HTML of a text. After `deadline`, in the time of `time.monotonic`, code is not highlighted."""
     return _CLEANER.clean(_PARSER.render(markdown, {"deadline": deadline}))
 
 
 class _Renderer(RendererHTML):
-    """Renders code with colours, in a frame that the page adds buttons to."""
+    """Renders highlighted code in an element to which the page adds buttons."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Write a fenced block."""
+        """Return a fenced block as HTML."""
         del options
         return _frame(tokens[idx].content, tokens[idx].info, env)
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Write an indented block."""
+        """Return an indented block as HTML."""
         del options
         return _frame(tokens[idx].content, "", env)
 
@@ -62,13 +62,13 @@ def _frame(code: str, info: str, env: EnvType) -> str:
     language = known_language(info)
     deadline = env.get("deadline", time.monotonic())
     written = highlight(code, language, deadline) if language else escape(code, quote=False)
-    said = _WORD.match(info.strip())
-    name = f' data-language="{escapeHtml(said[0])}"' if said else ""
+    label = _WORD.match(info.strip())
+    name = f' data-language="{escapeHtml(label[0])}"' if label else ""
     return f'<div class="code"{name}><pre><code>{written}</code></pre></div>\n'
 
 
 def _rewrite(state: StateCore) -> None:
-    """Turn pictures into links and bare addresses into links, in every line of text."""
+    """Turn pictures and bare URLs into links."""
     for token in state.tokens:
         if token.type == "inline" and token.children:
             token.children = list(_rewritten(token.children))
@@ -115,7 +115,7 @@ def _text(text: str) -> Token:
 
 
 def _mark_tasks(state: StateCore) -> None:
-    """Show a box before items that begin with `[ ]` or `[x]`; it is a character, because nobody can tick it."""
+    """Replace `[ ]` and `[x]` at the start of list items by a box character. The box cannot be ticked."""
     tokens = state.tokens
     for item, paragraph, line in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if (item.type, paragraph.type, line.type) != ("list_item_open", "paragraph_open", "inline"):
@@ -129,7 +129,7 @@ def _mark_tasks(state: StateCore) -> None:
 
 
 def _align_by_class(state: StateCore) -> None:
-    """Give a table cell's alignment as a class, because the page's policy allows no style in an element."""
+    """Move the alignment of table cells from a style to a class, because the page's policy forbids inline styles."""
     for token in state.tokens:
         if token.type in {"td_open", "th_open"} and (side := _ALIGNED.get(str(token.attrs.pop("style", "")))):
             token.attrSet("class", side)

@@ -1,9 +1,9 @@
-"""The page's own addresses: its files, login and logout, its configuration, Markdown as HTML."""
+"""The page's paths: its files, login and logout, its configuration, and Markdown rendering."""
 
 import asyncio
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from urllib.parse import parse_qs
 
 import msgspec
@@ -12,11 +12,15 @@ import dragoman
 from dragoman.bridge import Bridge
 from dragoman.bridge.front.answer_page import AnswerPage
 from dragoman.bridge.front.asgi import Headers
-from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
+from dragoman.bridge.front.exchange import NO_STORE, ClientGoneError, Exchange, HttpError, decode_form, race
 from dragoman.bridge.front.export import SessionExport
 from dragoman.bridge.front.limits import RequestLimits
 from dragoman.bridge.front.share_pages import SharePages
 from dragoman.bridge.guard import Grant, Guard
+from dragoman.bridge.guard.answers import Role
+
+if TYPE_CHECKING:
+    from dragoman.bridge.front.render import Renderer
 
 WEB = Path(__file__).parent.parent / "web"
 
@@ -32,18 +36,18 @@ KINDS = {
     ".ico": b"image/x-icon",
     ".woff2": b"font/woff2",
 }
-"""Content types by suffix; a file with another suffix is not served."""
+"""Content types by suffix. Files with other suffixes are not served."""
 
 UNAUTHORIZED = 401
 
 _WORKER = "worker/notifications.js"
 
 _REVALIDATE = (b"cache-control", b"no-cache")
-"""Browsers keep files but ask before they use them: a page must not run with the scripts of another version."""
+"""Browsers must revalidate cached files, because a page must not run with scripts of another version."""
 
 
 class StaticFile(NamedTuple):
-    """A file of the page as it is sent."""
+    """A file of the page with its headers."""
 
     content: bytes
     kind: bytes
@@ -52,14 +56,14 @@ class StaticFile(NamedTuple):
 
 
 class StaticFiles:
-    """The files below one directory: each is read once, and again when it changes."""
+    """The files below one directory, cached until they change."""
 
     def __init__(self, root: Path = WEB) -> None:
         self._root = root
         self._kept: dict[str, StaticFile] = {}
 
     def find(self, path: str) -> StaticFile | None:
-        """Return the file at this path; None if there is no such file of the page."""
+        """Return the file at this path, or None if the page has no such file."""
         names = path.split("/")
         if not all(_is_plain(name) for name in names):
             return None
@@ -81,7 +85,7 @@ class StaticFiles:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name can be one of our files: not `..`, not hidden, only letters, digits, `-`, `_` and `.`."""
+    """Return whether a file name is safe: not `..`, not hidden, only letters, digits, `-`, `_` and `.`."""
     return not name.startswith((".", "-")) and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
 
 
@@ -95,7 +99,7 @@ class _Text(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Pages:
-    """Serves everything but `/acp`."""
+    """Serves everything except `/acp`."""
 
     def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
         self.shares = SharePages(bridge, guard, limits)
@@ -105,6 +109,8 @@ class Pages:
         self._guard = guard
         self._limits = limits
         self._files = StaticFiles()
+        self._renderers: dict[Role, Renderer] = {}
+        """One renderer per role, so that readers' texts never delay the owner's."""
 
     async def serve_file(self, exchange: Exchange, path: str) -> None:
         """Send a file of the page."""
@@ -113,13 +119,13 @@ class Pages:
         if file is None:
             raise HttpError(404, "the page has no such file")
         headers, worker = [_REVALIDATE, (b"etag", file.etag)], path == _WORKER
-        if _is_cached(exchange, file):  # the policy is that of this version, which replaces the cached one
+        if _is_cached(exchange, file):  # also sends this version's policy, which replaces the cached one
             await exchange.reply(304, headers=headers, kind=file.kind, worker=worker)
         else:
             await exchange.reply(200, file.content, headers, kind=file.kind, worker=worker)
 
     async def log_in(self, exchange: Exchange) -> None:
-        """Give a browser its cookie: by a link with a one-time code, or by a form."""
+        """Set the login cookie of a browser, for a link with a one-time code or for a form."""
         exchange.allow("GET", "HEAD", "POST")
         if exchange.method == "POST":
             form = decode_form(await self._read_form(exchange), _Login)
@@ -129,7 +135,7 @@ class Pages:
             await exchange.reply(204, headers=[NO_STORE, *_set_cookie(cookie)])
             return
         if exchange.method == "HEAD" or exchange.is_prefetch:
-            await exchange.reply(204, headers=[NO_STORE])  # a preview of a link must not use its code up
+            await exchange.reply(204, headers=[NO_STORE])  # a link preview must not consume the code
             return
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
         codes = query.get("code", [])
@@ -145,15 +151,15 @@ class Pages:
         await exchange.reply(204, headers=[NO_STORE, *_set_cookie(self._guard.logout_cookie())])
 
     async def make_link(self, exchange: Exchange, grant: Grant) -> None:
-        """Make a one-time link for another browser of the owner; only an owner may."""
+        """Create a one-time link for another browser of the owner. Raises HttpError for readers."""
         exchange.allow("POST")
         if grant.role != "owner":
-            raise HttpError(403, "only an owner can make links; ask the owner who gave you yours")
+            raise HttpError(403, "only an owner can create links; ask the owner who invited you")
         code = await self._guard.new_link_code()
         await exchange.reply_json(200, {"path": f"login?code={code}"})
 
     async def send_config(self, exchange: Exchange, grant: Grant) -> None:
-        """Send what the page needs before it connects."""
+        """Send the configuration that the page needs before it connects."""
         exchange.allow("GET", "HEAD")
         agents = [agent for agent in self._settings.agents if grant.reaches(agent.name)]
         config = {
@@ -166,19 +172,30 @@ class Pages:
         }
         await exchange.reply_json(200, config)
 
-    async def render(self, exchange: Exchange) -> None:
-        """Answer with the safe HTML of a Markdown text."""
-        from dragoman.bridge.front.render import render
+    async def render(self, exchange: Exchange, grant: Grant) -> None:
+        """Answer with the safe HTML of a Markdown text. Raises HttpError and ClientGoneError."""
+        from dragoman.bridge.front.render import Renderer, TooManyTextsError
 
         exchange.allow("POST")
         body = await exchange.read_json(self._limits.max_render_bytes, self._limits.body_timeout_s)
-        await exchange.reply_json(200, {"html": await render(decode_form(body, _Text).markdown)})
+        markdown = decode_form(body, _Text).markdown
+        renderer = self._renderers.setdefault(grant.role, Renderer())
+        rendering = asyncio.ensure_future(renderer.render(markdown, grant.share_id or ""))
+        try:
+            await race(asyncio.wait({rendering}), exchange.wait_disconnect())
+            if not rendering.done():
+                raise ClientGoneError
+            await exchange.reply_json(200, {"html": rendering.result()})
+        except TooManyTextsError as error:
+            raise HttpError(429, str(error), [(b"retry-after", b"1")]) from None
+        finally:
+            rendering.cancel()
 
     async def close(self) -> None:
-        """End the renderer; a later text starts it again."""
-        from dragoman.bridge.front.render import close
-
-        await asyncio.to_thread(close)
+        """Close the renderers. A later text starts a new one."""
+        renderers, self._renderers = self._renderers, {}
+        for renderer in renderers.values():
+            await renderer.close()
 
     async def _read_form(self, exchange: Exchange) -> bytes:
         return await exchange.read_json(self._limits.max_form_bytes, self._limits.body_timeout_s)
@@ -189,7 +206,7 @@ class Pages:
         return None if form.token is None else self._guard.redeem_token(form.token)
 
     async def _refuse_link(self, exchange: Exchange, *, is_reader: bool) -> None:
-        """Redirect a person to the page, which says why the link does not work; answer a program with the error."""
+        """Redirect a browser to the page, which explains why the link is invalid. Answer a program with the error."""
         refusal = self._guard.refuse_login(exchange.scope)
         if refusal.status != UNAUTHORIZED or not _is_navigation(exchange):
             raise HttpError(refusal.status, refusal.reason, list(refusal.headers))
@@ -207,7 +224,7 @@ def _is_cached(exchange: Exchange, file: StaticFile) -> bool:
 
 
 def _is_navigation(exchange: Exchange) -> bool:
-    """Tell whether a browser asks for a page to show."""
+    """Return whether a browser requests a page to display."""
     kinds = [kind.partition(";")[0].strip().lower() for kind in (exchange.header(b"accept") or "").split(",")]
     return "text/html" in kinds
 

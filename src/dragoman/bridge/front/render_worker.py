@@ -1,11 +1,11 @@
-"""`python -m dragoman.bridge.front.render_worker`: renders Markdown in a process of its own.
+"""`python -m dragoman.bridge.front.render_worker SECONDS`: renders Markdown in a separate process.
 
-The regular expressions of a code highlighter can be held up for ever by a few thousand well-chosen characters, and
-while one runs no other thread of its process does. Here nothing else waits, and the kernel ends the process when its
-time is up: an alarm that nobody handles needs no help from Python.
+A few thousand well-chosen characters can make a highlighter's regular expression run for ever. While it runs, no other
+thread of its process does. In this process nothing else waits, and the kernel kills it with SIGALRM when its time is
+up. The signal has no handler, so Python is not involved.
 
-Requests come on stdin and answers go to stdout, a frame each: one byte (1: with colours), four bytes of length, the
-text.
+Requests arrive on stdin and answers go to stdout. Each is one frame: one byte (1 for highlighting), four bytes of
+length, and the text.
 """
 
 import signal
@@ -14,26 +14,26 @@ import time
 from typing import BinaryIO
 
 MAX_WORK_S = 2.5
-"""The longest text takes a second; one that takes longer is stuck."""
+"""Time limit of one text. The longest text needs a second, so a slower one hangs."""
 
 COLOUR_S = 1.0
-"""After this time the rest of the code is not coloured."""
+"""After this time the rest of the code is not highlighted."""
 
 IDLE_S = 300
-"""A worker without requests ends after this time; the next request starts another."""
+"""A worker without requests ends after this time. The next request starts a new one."""
 
 
-def main() -> None:
+def main(max_work_s: float) -> None:
     """Serve until the bridge closes stdin."""
     from dragoman.bridge.front.markdown import to_html  # here, because the bridge imports this module for its frames
 
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the bridge's to hear; it then closes stdin
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the bridge handles Ctrl-C and then closes stdin
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, IDLE_S)
     while (frame := read_frame(source)) is not None:
         coloured, text = frame
-        signal.setitimer(signal.ITIMER_REAL, MAX_WORK_S)
+        signal.setitimer(signal.ITIMER_REAL, max_work_s)
         html = to_html(text, time.monotonic() + (COLOUR_S if coloured else -1))
         signal.setitimer(signal.ITIMER_REAL, IDLE_S)
         write_frame(sink, coloured, html)
@@ -47,7 +47,7 @@ def write_frame(stream: BinaryIO, coloured: bool, text: str) -> None:
 
 
 def read_frame(stream: BinaryIO) -> tuple[bool, str] | None:
-    """Return the next frame; None when the other side is gone."""
+    """Return the next frame, or None if the other side closed the pipe."""
     head = stream.read(5)
     if len(head) < 5:
         return None
@@ -57,4 +57,4 @@ def read_frame(stream: BinaryIO) -> tuple[bool, str] | None:
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""`/shares`: an owner lets other people read one session or all, sees who may, and withdraws it.
+"""`/shares`: the owner creates, lists and revokes read-only links to one session or to all.
 
 GET     all shares
 POST    {session, agent, title, hours} → a share, with the path of its link
@@ -13,9 +13,9 @@ import msgspec
 from dragoman.bridge import Bridge
 from dragoman.bridge.front.exchange import NO_STORE, Exchange, HttpError, decode_form
 from dragoman.bridge.front.limits import RequestLimits
-from dragoman.bridge.guard import Grant, Guard, Share, TooManyShares
+from dragoman.bridge.guard import Grant, Guard, Share, TooManySharesError
 from dragoman.bridge.guard.shares import OVER
-from dragoman.errors import LogFailed
+from dragoman.errors import LogError
 from dragoman.text import one_line
 
 SHARES_PATH = "/shares"
@@ -33,7 +33,7 @@ class _NewShare(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SharePages:
-    """Serves the shares of a bridge to its owners, and ends viewers with their share."""
+    """Serves the shares of a bridge to its owner, and closes the viewers of a share that has ended."""
 
     def __init__(self, bridge: Bridge, guard: Guard, limits: RequestLimits) -> None:
         self._bridge = bridge
@@ -42,9 +42,9 @@ class SharePages:
         self._limits = limits
 
     async def serve(self, exchange: Exchange, grant: Grant) -> None:
-        """Answer one request; raises HttpError."""
+        """Answer one request. Raises HttpError."""
         if grant.role != "owner":
-            raise HttpError(403, "only an owner can share; ask the owner who gave you your link")
+            raise HttpError(403, "only an owner can create read-only links; ask the owner who invited you")
         share_id = exchange.path.removeprefix(SHARES_PATH).removeprefix("/")
         if share_id:
             exchange.allow("DELETE")
@@ -68,20 +68,22 @@ class SharePages:
         agent_name = form.agent if form.session is not None else None
         try:
             share, code = await self._shares.make(form.hours * _HOUR_S, agent_name, form.session, title)
-        except TooManyShares as error:
+        except TooManySharesError as error:
             raise HttpError(409, str(error)) from None
         except OSError as error:
-            raise HttpError(507, f"the share cannot be written down: {error.strerror}; free some space") from None
+            raise HttpError(507, f"the read-only link cannot be saved: {error.strerror}; free some space") from None
         await exchange.reply_json(200, {**_describe(share), "path": f"login?code={code}&for=reader"})
 
     async def _check_session(self, agent_name: str | None, session_id: str) -> None:
-        """See that there is such a session, at this node or another; raises HttpError."""
+        """Check that the session exists on this node or another one. Raises HttpError."""
         agent = None if agent_name is None else self._bridge.agent(agent_name)
         if agent is None:
-            raise HttpError(400, "a share of one session names its agent, too; there is none of that name")
+            raise HttpError(
+                400, "the request names no known agent; a read-only link to one session needs the session's agent"
+            )
         try:
             is_there = await agent.has_session(session_id)
-        except LogFailed as error:
+        except LogError as error:
             raise HttpError(503, str(error)) from None
         if not is_there:
             raise HttpError(404, "the bridge has no such session; open it once, then share it")
@@ -90,14 +92,14 @@ class SharePages:
         try:
             is_there = await self._shares.withdraw(share_id)
         except OSError as error:
-            problem = f"the share is withdrawn, but that cannot be written down: {error.strerror}"
-            raise HttpError(507, f"{problem}; free some space before the bridge is started again") from None
+            problem = f"the read-only link is revoked, but that cannot be saved: {error.strerror}"
+            raise HttpError(507, f"{problem}; free some space before you restart the bridge") from None
         if not is_there:
-            raise HttpError(404, "there is no such share any more")
+            raise HttpError(404, "this read-only link no longer exists")
         await exchange.reply(204, headers=[NO_STORE])
 
     def watch(self, share: Share | None) -> asyncio.TimerHandle | None:
-        """End the viewers of a share when its time is over; cancel the timer when the viewer has left before."""
+        """Close the viewers of a share when it expires. Return the timer, which the caller cancels earlier."""
         if share is None:
             return None
         left_s = self._shares.left_s(share)

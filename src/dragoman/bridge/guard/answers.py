@@ -1,4 +1,4 @@
-"""The answers of the guard, a grant or a denial, and the headers that restrict a browser."""
+"""The guard's answers (a grant or a denial), and the headers that restrict browsers."""
 
 from typing import Literal
 
@@ -12,67 +12,67 @@ Role = Literal["owner", "reader"]
 CredentialKind = Literal["bearer", "cookie", "subprotocol"]
 
 NO_STORE = (b"cache-control", b"no-store")
-"""For every response that depends on the client, so that no cache gives it to another one."""
+"""The header of every response that depends on the client, so that no cache sends it to another client."""
 
 
 _RETRY_S = 5
-"""A database that is restarted, or replaced by its standby, is back by then as often as not."""
+"""Retry-After while the database is not available. A restart or a failover often takes less time."""
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A client is let in, with this role, by this kind of credential."""
+    """The permission of a client, with its role and the kind of its credential."""
 
     role: Role
     credential: CredentialKind
     share: Share | None = None
-    """By which a reader is let in."""
+    """The share of a reader."""
 
     @property
     def is_scoped(self) -> bool:
-        """Whether it is for one session alone."""
+        """Whether the grant is limited to one session."""
         return self.share is not None and self.share.session is not None
 
     @property
     def share_id(self) -> str | None:
-        """The share by which a reader is let in."""
+        """The id of a reader's share, or None for the owner."""
         return None if self.share is None else self.share.id
 
     def reaches(self, agent: str, session_id: str | None = None) -> bool:
-        """Tell whether it is good for an agent, and for a session of it."""
+        """Return whether the grant includes an agent, and this session if one is given."""
         if self.share is None or self.share.session is None:
             return True
         return agent == self.share.agent and session_id in (None, self.share.session)
 
 
 class AccessDenial(msgspec.Struct, frozen=True):
-    """A client is not let in; the reason is in plain words and quotes nothing of the request."""
+    """The refusal of a request. Its reason quotes nothing from the request."""
 
     status: int
     reason: str
     headers: tuple[tuple[bytes, bytes], ...] = (NO_STORE,)
     unknown_share: str | None = None
-    """The share that the request depends on, if it is not known here whether that still holds."""
+    """The share of the request, if this node does not know whether it is still valid."""
 
 
 def deny_unauthorized(reason: str) -> AccessDenial:
-    """Deny a request that has no valid credential."""
+    """Return the denial of a request without a valid credential."""
     return AccessDenial(401, reason, (NO_STORE, (b"www-authenticate", b'Bearer realm="dragoman"')))
 
 
 def deny_too_many(reason: str, wait_s: float) -> AccessDenial:
-    """Deny a request until this many seconds have passed."""
+    """Return the denial of a request that may be repeated after `wait_s` seconds."""
     return AccessDenial(429, reason, (NO_STORE, (b"retry-after", b"%d" % (int(wait_s) + 1))))
 
 
 def deny_unknown(reason: str, share_id: str) -> AccessDenial:
-    """Deny a request of a reader for as long as it is not known whether the share still holds."""
+    """Return the denial of a reader's request while it is unknown whether the share is still valid."""
     return AccessDenial(503, reason, (NO_STORE, (b"retry-after", b"%d" % _RETRY_S)), share_id)
 
 
 # ── security headers ──────────────────────────────────────────────────────────────────────────────
 
 TRUSTED_TYPES_POLICY = "dragoman"
-"""The one Trusted Types policy that the page may make."""
+"""The only Trusted Types policy that the page may create."""
 
 PAGE_POLICY = "; ".join(
     (
@@ -89,13 +89,13 @@ PAGE_POLICY = "; ".join(
         f"trusted-types {TRUSTED_TYPES_POLICY}",
     )
 )
-"""No inline script or style, nothing from another origin, no frame around the page, no text that becomes markup."""
+"""The policy of the page: no inline scripts or styles, nothing from other origins, no framing, no text as markup."""
 
 OTHER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
-"""For a response that is not the page, if a browser is led to show it as one: a picture with a script in it, say."""
+"""The policy of other responses, in case a browser displays one as a page, such as a picture that contains a script."""
 
 WORKER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""For the service worker, which asks for nothing and loads nothing. Browsers start none that is in a sandbox."""
+"""The policy of the service worker, which loads nothing. Browsers do not start a sandboxed service worker."""
 
 _FEATURES = (
     "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "hid", "magnetometer",
@@ -115,6 +115,6 @@ _ALWAYS = (
 
 
 def security_headers(*, html: bool, worker: bool = False) -> list[tuple[bytes, bytes]]:
-    """Return the headers of every response; `html` is for the page itself, `worker` for its service worker."""
+    """Return the headers of every response. `html` marks the page and `worker` its service worker."""
     policy = PAGE_POLICY if html else WORKER_POLICY if worker else OTHER_POLICY
     return [(b"content-security-policy", policy.encode()), *_ALWAYS]

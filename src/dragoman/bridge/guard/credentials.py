@@ -1,22 +1,22 @@
 """The credentials of a bridge: its token, the cookies of browsers, and the one-time codes of links.
 
-The **token** is one long random word in a file that only its owner can read. It is made once and kept, so that
-programs and cookies survive a restart. A person replaces it by removing the file; then every cookie that was signed
+The **token** is a long random word in a file that only its owner can read. It is created once and kept, so that
+programs and cookies survive a restart. The user replaces it by removing the file. Then every cookie that was signed
 with it is invalid.
 
-A **cookie** is `<subject>.<issued>.<nonce>.<signature>`; its subject is the owner, or a share (`guard/shares.py`). The
-bridge stores nothing of it: the signature is made with the token. Browsers keep cookies by host and not by port, so the
-name of the cookie has the port in it, and the name is signed too: the port of the address that people open, which is
-the same for all bridges behind it, and a hash of its path if it has one. Under TLS the prefix `__Host-` keeps other
-hosts of the domain, and plain HTTP, from setting it.
+A **cookie** is `<subject>.<issued>.<nonce>.<signature>`. The subject is the owner or a share (`guard/shares.py`). The
+signature is made with the token, so the bridge stores no cookies. Browsers keep cookies per host and not per port. The
+name of the cookie therefore contains the public port, which is the same for all bridges behind it, and a hash of the
+public path if there is one. The name is signed as well. Under TLS the prefix `__Host-` prevents other hosts of the
+domain and plain HTTP from setting the cookie.
 
-The **token for metrics** lets a monitoring program read `/metrics` and nothing else. It is derived from the token, so
-that it changes with it, and the token cannot be found from it.
+The **metrics token** gives a monitoring program access to `/metrics` only. It is derived from the token, so it changes
+together with the token and does not reveal it.
 
-A **code** stands in a printed link in place of the token. It gives one browser the cookie of an owner, once.
+A **code** replaces the token in a printed link. One browser can exchange it once for an owner's cookie.
 
-The **realm** tells bridges of one token from those of another in a database that they share. It, too, is derived from
-the token: whoever replaces that begins without the codes and the shares from before.
+The **realm** separates bridges with different tokens that share a database. It is also derived from the token. A new
+token therefore starts without the earlier codes and shares.
 """
 
 import hmac
@@ -30,42 +30,42 @@ from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
-from dragoman.files.private_file import Exposed, PrivateFile, PrivateFileUnusable, next_step
-from dragoman.protocol.running_bridge import TOKEN_FILE
+from dragoman.files.private_file import ExposedFileError, PrivateFile, PrivateFileError, next_step
+from dragoman.running_bridge import TOKEN_FILE
 
 METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 -- the name of the file
 
 COOKIE_LIFE_S = 30 * 24 * 3600
-"""A browser that was not here for a month needs a new link."""
+"""A browser that was not used for a month needs a new link."""
 
 CODE_LIFE_S = 900.0
-"""Time enough to carry a link to another room, and too short for a link that is found in a history."""
+"""Time to carry a link to another device. A link found later in a history has expired."""
 
 MAX_CODES = 64
-"""Unused codes at a time; a further one removes the oldest."""
+"""Unused codes at a time. A new code beyond this limit removes the oldest."""
 
 _TOKEN_BYTES = 32
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{32,512}")
 """At least 192 bits, of characters that a header, a cookie and a WebSocket subprotocol all allow."""
 
 _CLOCK_SLACK_S = 300
-"""How far in the future a cookie may have been issued, because clocks are set back now and then."""
+"""A cookie may be issued this far in the future, because clocks are sometimes set back."""
 
 _NONCE_BYTES = 9
 _CODE_BYTES = 24
 _MAX_COOKIES_READ = 8
-"""Cookies of our name that are read in one request: a page of another port can add some."""
+"""Cookies with our name that are read per request. A page on another port can add some."""
 
 OWNER = "owner"
-"""The subject of an owner's cookie; that of another one is `share-` and the id of a share."""
+"""The subject of the owner's cookie. The subject of a reader's cookie is `share-` and the id of the share."""
 
 SHARE_PREFIX = "share-"
 
 _COOKIE = re.compile(r"(owner|share-[A-Za-z0-9_-]{12})\.([0-9]{1,12})\.([A-Za-z0-9_-]{12})\.([A-Za-z0-9_-]{43})")
 
 
-class TokenUnusable(PrivateFileUnusable):
-    """The file of the token cannot be used; the message says nothing of its content."""
+class TokenFileError(PrivateFileError):
+    """The token file cannot be used. The message does not contain the token."""
 
     content: ClassVar[str] = "token"
 
@@ -88,7 +88,7 @@ class Token:
         return self._value
 
     def matches(self, given: str) -> bool:
-        """Tell whether this is the token, in a time that does not depend on how much of it is right."""
+        """Return whether a text is the token, in constant time."""
         return hmac.compare_digest(given.encode(errors="surrogateescape"), self._value.encode())
 
     def sign(self, purpose: bytes, message: bytes) -> bytes:
@@ -98,12 +98,12 @@ class Token:
 
 
 def new_token() -> Token:
-    """Make a random token."""
+    """Return a random token."""
     return Token(secrets.token_urlsafe(_TOKEN_BYTES))
 
 
 def keep_token(directory: Path) -> Token:
-    """Return the token of this directory, and make it if there is none; raises TokenUnusable."""
+    """Return the token of a directory. Create it if it is missing. Raises TokenFileError."""
     path = directory / TOKEN_FILE
     file = PrivateFile(path, secret=True)
     try:
@@ -114,39 +114,39 @@ def keep_token(directory: Path) -> Token:
                 file.replace(token.reveal().encode() + b"\n")
             return token
     except TimeoutError:
-        raise TokenUnusable(path, "another process is making it", "try again") from None
-    except Exposed as error:
-        raise TokenUnusable(path, error.problem, _remedy(path, error)) from None
+        raise TokenFileError(path, "another process is creating it", "try again") from None
+    except ExposedFileError as error:
+        raise TokenFileError(path, error.problem, _remedy(path, error)) from None
     except OSError as error:
         problem = error.strerror or type(error).__name__
-        remedy = next_step(error, f"see that this user can read and write {os.fspath(directory)}")
-        raise TokenUnusable(path, problem, remedy) from None
+        remedy = next_step(error, f"check that this user can read and write {os.fspath(directory)}")
+        raise TokenFileError(path, problem, remedy) from None
 
 
 def metrics_token(token: Token) -> Token:
-    """Return the token for metrics, which opens nothing but the figures of the bridge."""
+    """Return the metrics token, which only gives access to the bridge's metrics."""
     return Token(urlsafe_b64encode(token.sign(b"metrics", b"")).decode().rstrip("="))
 
 
 def keep_metrics_token(directory: Path, token: Token) -> None:
-    """Write the token for metrics beside the token; a monitoring program is given it from there. Raises OSError."""
+    """Write the metrics token to its file, for the configuration of a monitoring program. Raises OSError."""
     file = PrivateFile(directory / METRICS_TOKEN_FILE, secret=True)
     with file.writing():
         file.replace(metrics_token(token).reveal().encode() + b"\n")
 
 
 def realm_of(token: Token) -> str:
-    """Name the bridges that have this token; the token cannot be found from it."""
+    """Return the realm of the bridges with this token. It does not reveal the token."""
     return token.sign(b"realm", b"").hex()
 
 
 def make_code() -> str:
-    """Return a code that nobody guesses."""
+    """Return a code that cannot be guessed."""
     return secrets.token_urlsafe(_CODE_BYTES)
 
 
 def hash_code(code: str) -> bytes:
-    """Return the key of a code: the time of a lookup by hash says nothing about the code."""
+    """Return the hash of a code. The time of a lookup by hash reveals nothing about the code."""
     return sha256(code.encode(errors="surrogateescape")).digest()
 
 
@@ -156,12 +156,12 @@ def _read_token(file: PrivateFile) -> Token | None:
     except FileNotFoundError:
         return None
     if not _TOKEN.fullmatch(content):
-        raise TokenUnusable(file.path, "it is damaged", "remove it, and a new one is made")
+        raise TokenFileError(file.path, "it is damaged", "remove it, and a new one is created")
     return Token(content.decode())
 
 
-def _remedy(path: Path, error: Exposed) -> str:
-    again = "remove it, and a new one is made"
+def _remedy(path: Path, error: ExposedFileError) -> str:
+    again = "remove it, and a new one is created"
     return f"{again} (or, if nobody can have seen it, run `chmod 600 {path}`)" if error.by_mode else again
 
 
@@ -175,17 +175,17 @@ class Cookies:
         self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
 
     def make(self, subject: str = OWNER, life_s: float = COOKIE_LIFE_S) -> str:
-        """Return a `Set-Cookie` that lets a browser in."""
+        """Return the `Set-Cookie` value that logs a browser in."""
         claim = f"{subject}.{int(self._clock())}.{secrets.token_urlsafe(_NONCE_BYTES)}"
         max_age_s = int(min(life_s, COOKIE_LIFE_S))
         return f"{self.name}={claim}.{self._sign(claim)}; Max-Age={max_age_s}; {self._attributes}"
 
     def remove(self) -> str:
-        """Return a `Set-Cookie` that makes a browser forget its cookie."""
+        """Return the `Set-Cookie` value that deletes a browser's cookie."""
         return f"{self.name}=; Max-Age=0; {self._attributes}"
 
     def read(self, header: str) -> str | None:
-        """Return the subject of the first cookie in this header that is ours and valid."""
+        """Return the subject of the first valid cookie of this bridge in a header, or None."""
         for _, value in zip(range(_MAX_COOKIES_READ), self._values(header), strict=False):
             subject = self._check(value)
             if subject is not None:
@@ -193,7 +193,7 @@ class Cookies:
         return None
 
     def has_any(self, header: str) -> bool:
-        """Tell whether there is a cookie of our name, valid or not."""
+        """Return whether a header has a cookie with our name, valid or not."""
         return next(self._values(header), None) is not None
 
     def _values(self, header: str) -> Iterator[str]:
@@ -218,14 +218,14 @@ class Cookies:
 
 
 class LinkCodes:
-    """The codes of one bridge that were made and not used yet, in memory; only their hashes are kept."""
+    """The unused codes of one bridge, in memory. Only their hashes are stored."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._unused: dict[bytes, float] = {}
 
     async def make(self) -> str:
-        """Return a code that lets one browser in, once."""
+        """Return a new code, which logs in one browser once."""
         code = make_code()
         self._remove_expired()
         while len(self._unused) >= MAX_CODES:
@@ -234,7 +234,7 @@ class LinkCodes:
         return code
 
     async def redeem(self, code: str) -> bool:
-        """Remove a code; tells whether it was there, and so neither used nor expired."""
+        """Remove a code. Return False if it is unknown, used or expired."""
         self._remove_expired()
         return self._unused.pop(hash_code(code), None) is not None
 

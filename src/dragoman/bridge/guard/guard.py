@@ -1,14 +1,14 @@
-"""The guard: decides which requests are let in. Nothing else in the bridge reads a credential.
+"""The guard, which decides on every request. No other part of the bridge reads credentials.
 
-A request is checked in this order, before it reaches anything and before any upgrade:
+A request must pass these checks in this order, before anything else and before any upgrade:
 
 1. It is unambiguous: one Host, one Origin, one Authorization.
 2. Host is on an exact list. A foreign name that was rebound to this machine (DNS rebinding) is not.
-3. Origin, if there is one, is on an exact list. A foreign page, and `null`, is refused here.
-4. No token is in the query.
-5. There is a valid credential. An explicit one counts before a cookie, which a browser adds by itself: a cookie can
-   change something only if Origin, too, says that our own page sent the request. At one address, a WebSocket for
-   panels of other pages, the page of an allowed origin may use the cookie; it has it only on the same host.
+3. Origin, if present, is on an exact list. Foreign pages and `null` are refused here.
+4. The query contains no token.
+5. There is a valid credential. An explicit credential precedes a cookie, because browsers add cookies automatically. A
+   request with a cookie may change something only if its Origin is the bridge's own page. There is one exception: the
+   WebSocket path for panels accepts the cookie from pages of allowed origins, which have it only on the same host.
 
 The ids of connections and sessions are not credentials.
 """
@@ -25,7 +25,7 @@ from dragoman.bridge.guard.credentials import OWNER, SHARE_PREFIX, Cookies, metr
 from dragoman.bridge.guard.origin import check_host, check_origin, make_origin, normalize_origin, parse_authority
 from dragoman.bridge.guard.policy import GuardPolicy
 from dragoman.bridge.guard.rate_limit import RateLimiter, peer_of
-from dragoman.bridge.guard.stores import AccessUnavailable, CredentialStores
+from dragoman.bridge.guard.stores import AccessUnavailableError, CredentialStores
 
 Scope = Mapping[str, Any]
 """The scope of an ASGI request, http or websocket."""
@@ -42,10 +42,10 @@ _QUERY_NAMES = frozenset({"token", "access_token", "auth_token", "auth", "author
 """Names under which other programs accept a token in the query."""
 
 _OWN_SITES = frozenset({"same-origin", "none"})
-"""Values of Sec-Fetch-Site for requests that no other page made."""
+"""Values of Sec-Fetch-Site for requests that do not come from other pages."""
 
 _PANEL_SITES = _OWN_SITES | {"same-site"}
-"""The same with pages at other ports of this host: Origin says which of them are allowed."""
+"""The same, plus pages on other ports of this host. The check of Origin decides which of them are allowed."""
 
 _log = logging.getLogger("dragoman.bridge.guard")
 
@@ -62,11 +62,12 @@ class GuardedRequest(msgspec.Struct, frozen=True):
     subprotocols: tuple[str, ...]
     query: tuple[tuple[str, str], ...]
     changes: bool
-    """Whether it can change something: it has an unsafe method, or asks for a WebSocket."""
+    """Whether the request can change something: it has an unsafe method or asks for a WebSocket."""
 
 
 def read_request(scope: Scope) -> GuardedRequest | AccessDenial:
-    """Read the parts that the guard checks; a request that is ambiguous is denied."""
+    """Read the parts that the guard checks. Deny an ambiguous request."""
+    # Two different values could be read differently by a proxy and by the guard, so repeated headers are denied.
     headers = _headers(scope)
     for name in _ONLY_ONCE:
         if len(headers.get(name, ())) > 1:
@@ -112,7 +113,7 @@ def _query(raw: bytes) -> tuple[tuple[str, str], ...] | None:
 
 
 class Guard:
-    """Lets requests in, and gives browsers their cookies, for one bridge."""
+    """Authenticates the requests of one bridge and issues the cookies of browsers."""
 
     def __init__(self, policy: GuardPolicy, stores: CredentialStores | None = None) -> None:
         stores = stores or CredentialStores()
@@ -124,8 +125,8 @@ class Guard:
         self._anonymous = RateLimiter(policy.anonymous)
         self._admitted = RateLimiter(policy.admitted)
 
-    async def let_in(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
-        """Do as `admit` does, after a share that is not known here was looked up: another node may have made it."""
+    async def authorize(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
+        """Return the result of `admit`. If the share is unknown here, look it up first: another node may know it."""
         answer = self.admit(scope, for_panel=for_panel)
         if isinstance(answer, AccessDenial) and answer.unknown_share is not None:
             await self.shares.look_up(answer.unknown_share)
@@ -133,24 +134,24 @@ class Guard:
         return answer
 
     def admit(self, scope: Scope, *, for_panel: bool = False) -> Grant | AccessDenial:
-        """Return the grant of a request, or why it is denied; `for_panel`: allowed origins may use the cookie."""
+        """Return the grant of a request or its denial. With `for_panel`, allowed origins may use the cookie."""
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return _logged(request, scope)
         denial = self._check_address(request)
-        sites = _PANEL_SITES if for_panel else _OWN_SITES
-        answer = self._check_credentials(request, sites) if denial is None else denial
+        answer = self._check_credentials(request, for_panel=for_panel) if denial is None else denial
         limiter = self._admitted if isinstance(answer, Grant) else self._anonymous
-        answer = _limited(limiter, request.peer) or answer
+        share_id = answer.share_id if isinstance(answer, Grant) else None
+        answer = _limited(limiter, share_id or request.peer) or answer
         return answer if isinstance(answer, Grant) else _logged(answer, scope)
 
     def admit_metrics(self, scope: Scope) -> Grant | AccessDenial:
-        """Return the grant of a request for the figures of the bridge: with the token for metrics, or of an owner."""
+        """Return the grant of a request for metrics, which needs the metrics token or the owner's credential."""
         request = read_request(scope)
         if isinstance(request, AccessDenial) or not self._has_metrics_token(request):
             answer = self.admit(scope)
             if isinstance(answer, Grant) and answer.role != "owner":
-                return _logged(AccessDenial(403, "the figures are for the owner and for the token for metrics"), scope)
+                return _logged(AccessDenial(403, "metrics need the owner's login or the metrics token"), scope)
             return answer
         denial = self._check_address(request) or _limited(self._admitted, request.peer)
         return Grant("reader", "bearer") if denial is None else _logged(denial, scope)
@@ -160,7 +161,7 @@ class Guard:
         return scheme.lower() == "bearer" and metrics_token(self._policy.token).matches(token.strip(" "))
 
     def admit_public(self, scope: Scope) -> AccessDenial | None:
-        """Check a request for the page, its files or the login, which needs the right name and no credential."""
+        """Check a request for the page, its files or the login. It needs a valid Host but no credential."""
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return _logged(request, scope)
@@ -170,47 +171,44 @@ class Guard:
         return None if denial is None else _logged(denial, scope)
 
     async def new_link_code(self) -> str:
-        """Return a code for a link that makes a browser an owner's; it works once, and not for long.
-
-        Raises AccessUnavailable.
-        """
+        """Return a short-lived code for a link that logs in one browser of the owner. Raises AccessUnavailableError."""
         return await self._codes.make()
 
     async def redeem_code(self, code: str) -> str | None:
-        """Use an owner's code up, and return the `Set-Cookie` for it; None if it is not valid.
+        """Exchange an owner's code for a `Set-Cookie` value, or return None if it is not valid.
 
-        Raises AccessUnavailable.
+        Raises AccessUnavailableError.
         """
         return self._cookies.make() if await self._codes.redeem(code) else None
 
     async def redeem_share(self, code: str) -> str | None:
-        """Use the code of a share up, and return the `Set-Cookie` for it; None if it is not valid.
+        """Exchange the code of a share for a `Set-Cookie` value, or return None if it is not valid.
 
-        Raises OSError, AccessUnavailable.
+        Raises OSError and AccessUnavailableError.
         """
         share = await self.shares.redeem(code)
         return None if share is None else self._cookies.make(f"{SHARE_PREFIX}{share.id}", self.shares.left_s(share))
 
     def redeem_token(self, token: str) -> str | None:
-        """Return the owner's `Set-Cookie` for the token; None if it is not the token."""
+        """Return the owner's `Set-Cookie` value for the token, or None if the token is wrong."""
         return self._cookies.make() if self._policy.token.matches(token) else None
 
     def refuse_login(self, scope: Scope) -> AccessDenial:
-        """Count an invalid code or token, and return the answer to it."""
+        """Count an invalid code or token and return its denial."""
         request = read_request(scope)
         if isinstance(request, AccessDenial):
             return request
         reason = (
-            "this link or token is not good: a link works once, and not for long; press Enter where `dragoman serve` "
-            "runs for a fresh one"
+            "this link or token is not valid: a link works once and expires soon; press Enter in the terminal "
+            "of `dragoman serve` for a new one"
         )
         return _logged(self._failed(request, reason), scope)
 
     def origin_of(self, scope: Scope) -> str | None:
-        """Return the origin at which a client that was let in reaches the bridge; None if that is not known.
+        """Return the origin under which an admitted client reaches the bridge, or None if it is unknown.
 
-        The page's own Origin is that. Programs send none, and pages of other origins send theirs: for those it is made
-        of Host, with the scheme under which the bridge is served by that name.
+        For the bridge's own page it is the Origin header. Programs send no Origin, and other pages send their own. For
+        these the origin is built from Host and the scheme under which the bridge serves that name.
         """
         request = read_request(scope)
         authority = None if isinstance(request, AccessDenial) else parse_authority(request.host)
@@ -224,11 +222,11 @@ class Guard:
         return next((origin for origin in served if origin in self._policy.origins), served[0])
 
     def logout_cookie(self) -> str:
-        """Return the `Set-Cookie` that makes a browser forget its cookie."""
+        """Return the `Set-Cookie` value that deletes a browser's cookie."""
         return self._cookies.remove()
 
     def accepted_subprotocol(self, scope: Scope) -> str | None:
-        """Return the subprotocol for the answer to a WebSocket request, which is never the one with the token."""
+        """Return the subprotocol that the WebSocket answer names. It never contains the token."""
         return SUBPROTOCOL if SUBPROTOCOL in (scope.get("subprotocols") or ()) else None
 
     def _check_address(self, request: GuardedRequest) -> AccessDenial | None:
@@ -244,14 +242,14 @@ class Guard:
             )
         return None
 
-    def _check_credentials(self, request: GuardedRequest, sites: frozenset[str]) -> Grant | AccessDenial:
+    def _check_credentials(self, request: GuardedRequest, *, for_panel: bool) -> Grant | AccessDenial:
         if request.authorization is not None:
             return self._check_bearer(request, request.authorization)
         tokens = [word.removeprefix(TOKEN_PREFIX) for word in request.subprotocols if word.startswith(TOKEN_PREFIX)]
         if tokens:
             return self._check_subprotocol(request, tokens)
         if self._cookies.has_any(request.cookie):
-            return self._check_cookie(request, sites)
+            return self._check_cookie(request, for_panel=for_panel)
         return deny_unauthorized(
             "there is no credential: open the link that `dragoman serve` printed, or send the token as "
             "`Authorization: Bearer`"
@@ -261,28 +259,36 @@ class Guard:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and self._policy.token.matches(token.strip(" ")):
             return Grant("owner", "bearer")
-        return self._failed(request, "the token in Authorization is not this bridge's; expected `Bearer` and the token")
+        return self._failed(
+            request, "the token is wrong; expected `Authorization: Bearer TOKEN` with this bridge's token"
+        )
 
     def _check_subprotocol(self, request: GuardedRequest, tokens: list[str]) -> Grant | AccessDenial:
         if SUBPROTOCOL not in request.subprotocols or len(tokens) > 1:
             return AccessDenial(400, f"expected the subprotocols `{SUBPROTOCOL}` and `{TOKEN_PREFIX}` with the token")
         if self._policy.token.matches(tokens[0]):
             return Grant("owner", "subprotocol")
-        return self._failed(request, "the token in the subprotocol is not this bridge's")
+        return self._failed(request, "the token in the subprotocol is wrong")
 
-    def _check_cookie(self, request: GuardedRequest, sites: frozenset[str]) -> Grant | AccessDenial:
+    def _check_cookie(self, request: GuardedRequest, *, for_panel: bool) -> Grant | AccessDenial:
         grant = self._read_cookie(request)
         if grant is None:
             return self._failed(
                 request,
-                "this browser's login is over; open a fresh link: press Enter where `dragoman serve` runs, or ask "
+                "this browser's login has expired; open a new link: press Enter where `dragoman serve` runs, or ask "
                 "the owner who shared a session with you",
             )
         if isinstance(grant, AccessDenial):
             return grant
-        if request.fetch_site is not None and request.fetch_site.lower() not in sites:
+        sites = _PANEL_SITES if for_panel else _OWN_SITES
+        is_own_site = request.fetch_site is None or request.fetch_site.lower() in sites
+        origins = self._policy.origins if for_panel else self._policy.own_origins
+        # Browsers send no Sec-Fetch-Site with a WebSocket, so only its Origin shows which page opened it.
+        if not is_own_site or check_origin(request.origin, origins) is not None:
             return AccessDenial(
-                403, "another page sent this request, and only the bridge's own page may use its cookie"
+                403,
+                "another page sent this request, and only the bridge's own page may use its cookie; if the bridge is "
+                "served under that name, start it with `--public-url`",
             )
         if request.changes and request.origin is None:
             return AccessDenial(403, "a request with a cookie needs an Origin, so that it is known which page sent it")
@@ -295,25 +301,25 @@ class Guard:
         share_id = subject.removeprefix(SHARE_PREFIX)
         try:
             share = self.shares.find(share_id)
-        except AccessUnavailable as error:
+        except AccessUnavailableError as error:
             return deny_unknown(str(error), share_id)
         return None if share is None else Grant("reader", "cookie", share)
 
     def _failed(self, request: GuardedRequest, reason: str) -> AccessDenial:
-        wait_s = self._failures.take(request.peer)
+        wait_s = self._failures.acquire(request.peer)
         if wait_s:
             return deny_too_many(
-                "too many wrong credentials came from this address; wait, then try the right one", wait_s
+                "too many wrong credentials came from this address; wait a minute, then try again", wait_s
             )
         return deny_unauthorized(reason)
 
 
-def _limited(limiter: RateLimiter, peer: str) -> AccessDenial | None:
-    wait_s = limiter.take(peer)
-    return deny_too_many("too many requests came from this address; wait a little", wait_s) if wait_s else None
+def _limited(limiter: RateLimiter, key: str) -> AccessDenial | None:
+    wait_s = limiter.acquire(key)
+    return deny_too_many("too many requests came from this address or link; wait a moment", wait_s) if wait_s else None
 
 
 def _logged(denial: AccessDenial, scope: Scope) -> AccessDenial:
-    """Log a denial without any part of the request, because a token can be in any part of it."""
+    """Log a denial without any part of the request, because each part could contain a token."""
     _log.info("refused %s of %s with %d: %s", scope["type"], scope.get("client"), denial.status, denial.reason)
     return denial

@@ -1,12 +1,12 @@
-"""Host and Origin: their normal forms, and the check that both are on the lists of a bridge.
+"""Host and Origin: their normal forms, and the checks against the lists of a bridge.
 
 Hosts and origins are compared as text, so each has one normal form:
 
     host     localhost:8421   [::1]:8421   agents.example.org
     origin   http://localhost:8421   https://agents.example.org
 
-A text that is not a plain `name:port` or `scheme://name:port` has no normal form, and so is on no list: a name with a
-trailing dot, with user information, with a path, with anything but ASCII. `null` is not an origin.
+A text that is not a plain `name:port` or `scheme://name:port` has no normal form and is therefore on no list. Examples
+are a trailing dot, user information, a path, and characters outside ASCII. `null` is not an origin.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ _MAX_PORT = 65535
 
 
 def check_host(text: str, hosts: Collection[str]) -> AccessDenial | None:
-    """Refuse a `Host` that is not on the list: a foreign name that was rebound to this machine (DNS rebinding)."""
+    """Refuse a `Host` that is not on the list, such as a foreign name rebound to this machine (DNS rebinding)."""
     if normalize_host(text) in hosts:
         return None
     return AccessDenial(
@@ -35,18 +35,18 @@ def check_host(text: str, hosts: Collection[str]) -> AccessDenial | None:
 
 
 def check_origin(text: str | None, origins: Collection[str]) -> AccessDenial | None:
-    """Refuse an `Origin` that is not on the list: a foreign page, and `null`. Programs send none."""
+    """Refuse an `Origin` that is not on the list, such as a foreign page or `null`. Programs send none."""
     if text is None or normalize_origin(text) in origins:
         return None
     return AccessDenial(
         403,
-        "pages of that origin may not ask this bridge; if the page is yours, start it with `--allow-origin` "
+        "pages of that origin may not use this bridge; if the page is yours, start it with `--allow-origin` "
         "and its scheme, name and port",
     )
 
 
 class Authority(NamedTuple):
-    """A name or an IP address, and a port if it was given (RFC 3986, 3.2)."""
+    """A name or an IP address, with an optional port (RFC 3986, 3.2)."""
 
     name: str
     port: int | None
@@ -56,7 +56,7 @@ class Authority(NamedTuple):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Read the value of a `Host` header; None if it has no normal form."""
+    """Parse the value of a `Host` header. Return None if it has no normal form."""
     found = _HOST.fullmatch(text.lower()) if text.isascii() else None
     if found is None:
         return None
@@ -68,13 +68,13 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def normalize_host(text: str) -> str | None:
-    """Return the normal form of a `Host` header; None if it has none."""
+    """Return the normal form of a `Host` header, or None."""
     found = parse_authority(text)
     return None if found is None else str(found)
 
 
 def normalize_origin(text: str) -> str | None:
-    """Return the normal form of an `Origin` header, without a default port; None if it has none."""
+    """Return the normal form of an `Origin` header, without a default port, or None."""
     found = _ORIGIN.fullmatch(text.lower()) if text.isascii() else None
     authority = None if found is None else parse_authority(found[2])
     if found is None or authority is None:
@@ -83,13 +83,13 @@ def normalize_origin(text: str) -> str | None:
 
 
 def make_origin(scheme: str, authority: Authority) -> str:
-    """Return the origin of a page that is served there."""
+    """Return the origin of a scheme and an authority."""
     name, port = authority
     return f"{scheme}://{Authority(name, None if port == DEFAULT_PORTS[scheme] else port)}"
 
 
 def normalize_name(text: str) -> str | None:
-    """Return a name or an IP address as in a `Host` header, IPv6 in brackets; None if it is neither."""
+    """Return a name or IP address in the form of a `Host` header, with IPv6 in brackets, or None."""
     return normalize_host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
 
 
@@ -103,7 +103,7 @@ def _normalize(name: str) -> str | None:
 
 
 def is_loopback(name: str) -> bool:
-    """Tell whether a host can be reached from this machine only."""
+    """Return whether a host can be reached only from this machine."""
     try:
         return name == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rates, and the addresses that they are counted for: token buckets, one for each address."""
+"""Rate limits: token buckets, one per client address."""
 
 import ipaddress
 import time
@@ -8,23 +8,23 @@ from collections.abc import Callable
 import msgspec
 
 MAX_PEERS = 4096
-"""Addresses that are remembered; a further one removes the address that was not seen for longest."""
+"""Addresses that are stored. Another one removes the least recently seen address."""
 
 _IPV6_BITS = 64
-"""One customer has a whole network of this size, so it counts as one address."""
+"""Providers assign a whole network of this size to one customer, so it counts as one address."""
 
 Clock = Callable[[], float]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """So many at once, and so many a second after that."""
+    """A number of events at once, and a number of events per second after that."""
 
     burst: int
     per_s: float
 
 
 class TokenBucket:
-    """Pays for events at a rate: full at first, and filled again as time passes or by `add`."""
+    """Limits events to a rate. The bucket starts full, and is refilled over time or by `add`."""
 
     def __init__(self, rate: Rate, clock: Clock = time.monotonic) -> None:
         self._rate = rate
@@ -32,10 +32,10 @@ class TokenBucket:
         self._left = float(rate.burst)
         self._filled_at = clock()
 
-    def take(self, cost: int = 1) -> bool:
-        """Pay the cost if there is enough; tells whether there was."""
+    def acquire(self, cost: int = 1) -> bool:
+        """Remove `cost` tokens if there are enough. Return whether there were."""
         if not cost:
-            return True  # most frames of a connection: they do not even read the clock
+            return True  # true for most frames of a connection, which then do not read the clock
         self._fill()
         if cost > self._left:
             return False
@@ -43,16 +43,16 @@ class TokenBucket:
         return True
 
     def wait_s(self) -> float:
-        """Return the seconds until one event can be paid."""
+        """Return the seconds until one token is available."""
         self._fill()
         return max(0.0, (1 - self._left) / self._rate.per_s)
 
     def add(self, amount: int) -> None:
-        """Put something back, up to the burst."""
+        """Add tokens, up to the burst."""
         self._left = min(self._rate.burst, self._left + amount)
 
     def change_rate(self, rate: Rate) -> None:
-        """Take another rate and fill the bucket; the rate that it has already changes nothing."""
+        """Set another rate and fill the bucket. The same rate changes nothing."""
         if rate is self._rate:
             return
         self._rate = rate
@@ -66,24 +66,24 @@ class TokenBucket:
 
 
 class RateLimiter:
-    """One rate, counted for each address apart."""
+    """Applies one rate to each address separately."""
 
     def __init__(self, rate: Rate, clock: Clock = time.monotonic) -> None:
         self._rate = rate
         self._clock = clock
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
-    def take(self, peer: str) -> float:
-        """Count one event and return 0; or return how many seconds to wait, and count nothing."""
+    def acquire(self, peer: str) -> float:
+        """Count one event and return 0. Beyond the rate, return the seconds to wait instead."""
         bucket = self._buckets.pop(peer, None) or TokenBucket(self._rate, self._clock)
         self._buckets[peer] = bucket
         if len(self._buckets) > MAX_PEERS:
             self._buckets.popitem(last=False)
-        return 0.0 if bucket.take() else bucket.wait_s()
+        return 0.0 if bucket.acquire() else bucket.wait_s()
 
 
 def peer_of(address: str) -> str:
-    """Return the peer that an address belongs to: the address itself, or its network under IPv6."""
+    """Return the key for an address: the address itself, or its network for IPv6."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,9 +1,9 @@
-"""Shares: what an owner lets other people read, one session or all, until a time, or until it is withdrawn.
+"""Shares: read-only access of other users to one session or to all, until it expires or the owner revokes it.
 
-A share is opened by a link whose code works once; the browser that opens it gets a cookie that names the share. So a
-cookie is worth as much as its share is at that moment: nothing once that is withdrawn or over. Shares are in one small
-file, `<home>/bridge/shares.json`, with the hashes of the codes that were not used yet; no file has a code. Bridges that
-share a database have them there (`nodes/access.py`).
+A share is opened by a link with a one-time code. The browser that opens the link gets a cookie that names the share.
+The share is looked up for each request, so the cookie is worthless once the share has ended. Shares are stored in
+`<home>/bridge/shares.json`, with the hashes of the unused codes. No file contains a code. Bridges that share a database
+store them there (`nodes/access.py`).
 """
 
 import asyncio
@@ -19,21 +19,21 @@ from dragoman.bridge.guard.credentials import hash_code, make_code
 from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError
 from dragoman.files.replacement import replace_file
-from dragoman.store.sealed_log import keep_aside
+from dragoman.store.naming import link_damaged
 
 SHARES_FILE = "shares.json"
 
 LINK_LIFE_S = 24 * 3600
-"""A link waits in a mailbox for a day; after that it is more likely found than opened."""
+"""Time to open a link that was mailed. After a day, a stranger is more likely to find it."""
 
 MAX_LIFE_S = 30 * 24 * 3600
-"""As long as a cookie lives."""
+"""Longest life of a share. A cookie lives equally long."""
 
 MAX_SHARES = 200
-"""At a time: more than a person can look through in a list."""
+"""Shares at a time. A longer list would be hard to review."""
 
-WITHDRAWN = "the owner has withdrawn this link"
-OVER = "the time of this link is over; ask the owner for another"
+WITHDRAWN = "the owner revoked this link"
+OVER = "this link has expired; ask the owner for a new one"
 
 _ID_BYTES = 9
 _OWN_RIGHTS = 0o600
@@ -41,31 +41,31 @@ _OWN_RIGHTS = 0o600
 _log = logging.getLogger("dragoman.bridge.guard")
 
 
-class TooManyShares(DragomanError):
-    """Another share would not fit into the list."""
+class TooManySharesError(DragomanError):
+    """The limit on shares is reached."""
 
     def __init__(self) -> None:
-        super().__init__(f"there are {MAX_SHARES} shares, the limit; withdraw some first")
+        super().__init__(f"there are {MAX_SHARES} read-only links, the limit; revoke some first")
 
 
 class Share(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one other person may read, and until when."""
+    """The read-only access of one other user."""
 
     id: str
     created: int
-    """Seconds since 1970, as is `expires`."""
+    """In seconds since 1970, like `expires`."""
     expires: int
     agent: str | None = None
     session: str | None = None
-    """The one session of the agent; None for all sessions of all agents."""
+    """The shared session of the agent, or None for all sessions of all agents."""
     title: str = ""
     """The title of the session when it was shared, for the list of shares."""
     unused: str | None = None
-    """The hash of the code of its link, until somebody opens that."""
+    """The hash of the link's code, until the link is opened."""
 
 
 class Shares:
-    """The shares of one bridge, in memory and, with a path, in their file."""
+    """The shares of one bridge, in memory and, if a path is given, in a file."""
 
     def __init__(self, path: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.on_ended: Callable[[str, str], None] | None = None
@@ -75,33 +75,33 @@ class Shares:
         self._changing = asyncio.Lock()
 
     def find(self, share_id: str) -> Share | None:
-        """Return a share that is neither over nor withdrawn."""
+        """Return a valid share, or None if it has expired or was revoked."""
         share = self._shares.get(share_id)
         return share if share is not None and self._clock() < share.expires else None
 
     async def look_up(self, share_id: str) -> None:
-        """Do nothing: all shares are known here."""
+        """Do nothing, because all shares are known here."""
 
     async def list(self) -> "list[Share]":
-        """Return all shares that are neither over nor withdrawn, the latest first."""
+        """Return all valid shares, latest first."""
         return latest_first(self._current())
 
     def left_s(self, share: Share) -> float:
-        """Return the seconds until a share is over."""
+        """Return the seconds until a share expires."""
         return max(0.0, share.expires - self._clock())
 
     async def make(self, life_s: float, agent: str | None, session: str | None, title: str = "") -> tuple[Share, str]:
-        """Make a share, and the code for its link; raises TooManyShares and OSError."""
+        """Create a share and the code for its link. Raises TooManySharesError and OSError."""
         share, code = draft_share(int(self._clock()), life_s, agent, session, title)
         async with self._changing:
             kept = {each.id: each for each in self._current()}
             if len(kept) >= MAX_SHARES:
-                raise TooManyShares
+                raise TooManySharesError
             await self._write({**kept, share.id: share})
         return share, code
 
     async def redeem(self, code: str) -> Share | None:
-        """Return the share of a code, and use the code up; None if it is unknown, used or too old. Raises OSError."""
+        """Use a code and return its share, or None if it is unknown, used or too old. Raises OSError."""
         hashed = hash_code(code).hex()
         async with self._changing:
             share = next((each for each in self._current() if each.unused == hashed), None)
@@ -112,7 +112,7 @@ class Shares:
             return used
 
     async def withdraw(self, share_id: str) -> bool:
-        """End a share; tells whether there was one. Raises OSError, and the share is back after a restart then."""
+        """Revoke a share. Return whether it existed. After an OSError the share returns with the next restart."""
         async with self._changing:
             if share_id not in self._shares:
                 return False
@@ -134,14 +134,14 @@ class Shares:
 
 
 def draft_share(now: int, life_s: float, agent: str | None, session: str | None, title: str) -> tuple[Share, str]:
-    """Return a share that begins now, and the code for its link."""
+    """Return a new share and the code for its link."""
     code = make_code()
     expires = now + int(min(life_s, MAX_LIFE_S))
     return Share(secrets.token_urlsafe(_ID_BYTES), now, expires, agent, session, title, hash_code(code).hex()), code
 
 
 def latest_first(shares: Iterable[Share]) -> list[Share]:
-    """Return shares in the order of a list."""
+    """Return shares sorted by creation time, latest first."""
     return sorted(shares, key=lambda share: share.created, reverse=True)
 
 
@@ -151,7 +151,7 @@ def _read(path: Path) -> dict[str, Share]:
     except FileNotFoundError:
         return {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        aside = keep_aside(path)
+        aside = link_damaged(path)
         path.unlink()
-        _log.warning("%s cannot be read (%s) and is kept as %s: there are no shares now", path, error, aside)
+        _log.warning("%s cannot be read (%s) and is kept as %s; all read-only links are gone", path, error, aside)
         return {}

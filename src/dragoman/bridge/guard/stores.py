@@ -1,7 +1,7 @@
-"""Where a guard keeps what lets people in: the shares of readers, and the codes of links that make owners.
+"""The stores of a guard: the shares of readers, and the codes of links for the owner's browsers.
 
-One bridge by itself has them in a file and in memory (`shares.py`, `credentials.py`). Bridges that share a database
-have them there, so that each of them lets in the same people.
+A single bridge keeps them in a file and in memory (`shares.py`, `credentials.py`). Bridges that share a database store
+them there, so that all of them admit the same users.
 """
 
 import time
@@ -15,57 +15,60 @@ from dragoman.bridge.guard.shares import Share, Shares
 from dragoman.errors import DragomanError
 
 
-class AccessUnavailable(DragomanError):
-    """It cannot be seen or noted now who may come in; the same may succeed later."""
+class AccessUnavailableError(DragomanError):
+    """The store of shares and codes is not available now. A later attempt may succeed."""
 
 
 class ShareStore(Protocol):
-    """The shares that a guard lets readers in by."""
+    """The shares of readers."""
 
     on_ended: Callable[[str, str], None] | None
-    """Called with the id of a share whose readers are to leave, and with the reason for them."""
+    """Called with the id of an ended share, and the reason to show to its readers."""
 
     def find(self, share_id: str) -> Share | None:
-        """Return a share that is neither over nor withdrawn; raises AccessUnavailable if that is not known here."""
+        """Return a valid share, or None if it has expired or was revoked.
+
+        Raises AccessUnavailableError if this node does not know whether it is valid.
+        """
         ...
 
     async def look_up(self, share_id: str) -> None:
-        """Find out about a share that is not known here, as far as that is possible now."""
+        """Load a share that this node does not know, if the store is available."""
         ...
 
     async def list(self) -> "list[Share]":
-        """Return all shares that are neither over nor withdrawn, the latest first; raises AccessUnavailable."""
+        """Return all valid shares, latest first. Raises AccessUnavailableError."""
         ...
 
     def left_s(self, share: Share) -> float:
-        """Return the seconds until a share is over."""
+        """Return the seconds until a share expires."""
         ...
 
     async def make(self, life_s: float, agent: str | None, session: str | None, title: str = "") -> tuple[Share, str]:
-        """Make a share, and the code for its link; raises TooManyShares, OSError, AccessUnavailable."""
+        """Create a share and the code for its link. Raises TooManySharesError, OSError and AccessUnavailableError."""
         ...
 
     async def redeem(self, code: str) -> Share | None:
-        """Return the share of a code, and use the code up; None if it is unknown, used or too old.
+        """Use a code and return its share, or None if it is unknown, used or too old.
 
-        Raises OSError, AccessUnavailable.
+        Raises OSError and AccessUnavailableError.
         """
         ...
 
     async def withdraw(self, share_id: str) -> bool:
-        """End a share; tells whether there was one. Raises OSError, AccessUnavailable."""
+        """Revoke a share. Return whether it existed. Raises OSError and AccessUnavailableError."""
         ...
 
 
 class LinkCodeStore(Protocol):
-    """The codes of links that make a browser an owner's."""
+    """The codes of links for the owner's browsers."""
 
     async def make(self) -> str:
-        """Return a code that lets one browser in, once; raises AccessUnavailable."""
+        """Return a new code, which logs in one browser once. Raises AccessUnavailableError."""
         ...
 
     async def redeem(self, code: str) -> bool:
-        """Use a code up; tells whether it was good. Raises AccessUnavailable."""
+        """Use a code. Return False if it is unknown, used or expired. Raises AccessUnavailableError."""
         ...
 
 
@@ -75,4 +78,4 @@ class CredentialStores(msgspec.Struct, frozen=True):
     shares: ShareStore = msgspec.field(default_factory=Shares)
     codes: LinkCodeStore = msgspec.field(default_factory=LinkCodes)
     clock: Callable[[], float] = time.time
-    """The time by which cookies end, in seconds since 1970: the same for all bridges that take them."""
+    """The clock for the expiry of cookies, in seconds since 1970. It is the same for all bridges of a database."""

@@ -6,7 +6,7 @@ code_directory.py   codes that lead to something at one node
 mailbox.py          messages to other nodes, in order
 messages.py         what nodes say to each other
 agent_node.py       one agent's sessions among the nodes: lost ones, lists, announcements
-replica.py          the journal of a session that another node writes, as viewers here read it
+remote_session.py   a session of another node, and its journal, as viewers here read it
 relay.py            viewers here, on sessions that another node owns
 remote_viewer.py    viewers of other nodes, on sessions that this node owns
 labels.py           labels of sessions, in the database

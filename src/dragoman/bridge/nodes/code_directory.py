@@ -1,7 +1,8 @@
-"""Codes that lead to something in the memory of one node: which node that is, and how it is asked.
+"""Finds the node that created a code, and sends it requests.
 
-A browser that was given a code comes to any node. That node looks for the hash of the code in the database, which tells
-whose it is, and passes on to that node what the browser wants. The answer comes back the same way.
+A question or a login exists in the memory of one node, but a browser may bring its code to any node. That node looks up
+the hash of the code in the database, which names the node that created it. It sends the browser's request to that node
+and receives the answer as a message.
 """
 
 import asyncio
@@ -10,55 +11,54 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
-from dragoman.bridge.guard import AccessUnavailable
+from dragoman.bridge.guard import AccessUnavailableError
 from dragoman.bridge.nodes.messages import CodeAnswer, CodeRequest, NodeMessage
 from dragoman.bridge.router import CodeKind
-from dragoman.errors import DragomanError, LogFailed
+from dragoman.errors import DragomanError, LogError
 from dragoman.store.postgresql import Database
 from dragoman.store.postgresql.code_table import CodeTable
 
 SendToNode = Callable[[uuid.UUID, NodeMessage], None]
 
 ANSWER_TIMEOUT_S = 10.0
-"""For another node to answer: some milliseconds, unless it or the database stands still."""
+"""Time for another node to answer. It takes some milliseconds unless that node or the database hangs."""
 
-UNAVAILABLE = "the bridge cannot use its database now; try again soon"
-"""For people who are not told more of the database."""
+UNAVAILABLE = "the bridge cannot use its database at the moment; try again soon"
+"""Shown to strangers, who must not see details of the database."""
 
 MAX_LOOKUPS = 2
-"""Codes that are looked for at a time. The other connections are for this node's own work: its heartbeat must not wait
-for strangers."""
+"""Number of concurrent look-ups. The other connections are reserved for this node's own work, such as its heartbeat."""
 
 SLOT_TIMEOUT_S = 5.0
-"""For one of them: a look-up takes some milliseconds, unless the database stands still."""
+"""Time to wait for a slot. A look-up takes some milliseconds unless the database hangs."""
 
 _log = logging.getLogger("dragoman.bridge")
 
 
 @contextmanager
 def without_details() -> Generator[None]:
-    """Say that the database cannot be used, without its name or its words: those who are told may be anybody."""
+    """Replace database errors with one that names no details, because strangers can see it."""
     try:
         yield
-    except LogFailed as error:
-        _log.info("codes and shares cannot be used: %s", error)
-        raise AccessUnavailable(UNAVAILABLE) from error
+    except LogError as error:
+        _log.info("sign-in links and read-only links cannot be used: %s", error)
+        raise AccessUnavailableError(UNAVAILABLE) from error
 
 
 class Lookups:
-    """Slots for strangers' codes: anybody may bring wrong ones, and the node's own work must not wait for them."""
+    """Limits the concurrent look-ups of codes. Strangers can send any number of wrong codes."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(MAX_LOOKUPS)
 
     @asynccontextmanager
     async def slot(self) -> AsyncGenerator[None]:
-        """Wait for a slot, in bounded time, and say no more than `without_details`; raises AccessUnavailable."""
+        """Wait for a slot, in bounded time, and hide details of errors. Raises AccessUnavailableError."""
         try:
             async with asyncio.timeout(SLOT_TIMEOUT_S):
                 await self._slots.acquire()
         except TimeoutError:
-            raise AccessUnavailable("many links are being opened; try again soon") from None
+            raise AccessUnavailableError("too many links are being opened at the same time; try again soon") from None
         try:
             with without_details():
                 yield
@@ -66,12 +66,12 @@ class Lookups:
             self._slots.release()
 
 
-class NodeGone(DragomanError):
-    """The node that had what a code leads to has ended."""
+class NodeGoneError(DragomanError):
+    """The node that created the code has stopped."""
 
 
 class CodeDirectory:
-    """Finds the node of a code, and asks it."""
+    """Finds the node of a code, and sends it requests."""
 
     def __init__(self, database: Database, node: uuid.UUID, send: SendToNode, lookups: Lookups) -> None:
         self._database = database
@@ -81,22 +81,23 @@ class CodeDirectory:
         self._asked: dict[str, tuple[uuid.UUID, asyncio.Future[CodeAnswer]]] = {}
 
     async def publish(self, kind: CodeKind, hash_: bytes, agent: str, *, life_s: float, limit: int) -> None:
-        """Have all nodes find what a code leads to at this node; raises LogFailed."""
+        """Register a code so that all nodes can find this node by it. Raises LogError."""
         await CodeTable(self._database, kind).put(hash_, agent, life_s=life_s, limit=limit, node=self._node)
 
     async def ask(
         self, kind: CodeKind, hash_: bytes, make: Callable[[str, str], CodeRequest], *, work_s: float = 0.0
     ) -> CodeAnswer | None:
-        """Ask the node of a code, by a message for an agent with an id; None if this is no code of another node.
+        """Send a request to the node of a code, and return its answer.
 
-        The node may take `work_s` before it answers. Raises NodeGone, AccessUnavailable.
+        `make` builds the request for an agent and a request id. `work_s` is added to the timeout. Return None if the
+        code does not belong to another node. Raises NodeGoneError, AccessUnavailableError.
         """
         async with self._lookups.slot():
             located = await CodeTable(self._database, kind).locate(hash_)
         if located is None or located.node == self._node:
             return None
         if not located.is_alive:
-            raise NodeGone("the bridge that had this has ended")
+            raise NodeGoneError("the bridge that created this link has stopped")
         id_ = str(uuid.uuid4())
         answered = asyncio.get_running_loop().create_future()
         self._asked[id_] = located.node, answered
@@ -105,18 +106,18 @@ class CodeDirectory:
             async with asyncio.timeout(ANSWER_TIMEOUT_S + work_s):
                 return await answered
         except TimeoutError:
-            raise AccessUnavailable("the bridge that has this does not answer now; try again soon") from None
+            raise AccessUnavailableError("the bridge that created this link does not answer; try again soon") from None
         finally:
             del self._asked[id_]
 
-    def take(self, answer: CodeAnswer) -> None:
-        """Take the answer of another node; one that comes too late is dropped."""
+    def settle(self, answer: CodeAnswer) -> None:
+        """Complete the request that another node has answered. A late answer is dropped."""
         _, answered = self._asked.get(answer.id, (None, None))
         if answered is not None and not answered.done():
             answered.set_result(answer)
 
     def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
-        """Note that nodes are gone."""
+        """Fail the requests to nodes that are gone."""
         for node, answered in self._asked.values():
             if node in nodes and not answered.done():
-                answered.set_exception(NodeGone("the bridge that had this has ended"))
+                answered.set_exception(NodeGoneError("the bridge that created this link has stopped"))

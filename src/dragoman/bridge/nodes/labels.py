@@ -1,7 +1,7 @@
-"""Labels of sessions in the database: every node has all of them in memory, and is told of changes.
+"""Session labels in the database. Every node has all of them in memory and is notified of changes.
 
-Two nodes may change one label at once. So a change is made to the row as it is in the database, and made again if the
-row is another one by then; and a node that is told of a change reads the row.
+Two nodes may change a label at the same time. So a change is applied to the row that was read, and is retried if the
+row has changed since. A node that is notified of a change reads the row.
 """
 
 import errno
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.bridge.registry import NO_LABEL, LabelChanges, SessionLabel, SessionLabels
+from dragoman.bridge.sessions import NO_LABEL, LabelChanges, SessionLabel, SessionLabels
 from dragoman.cancellation import finish
 from dragoman.errors import DragomanError
 from dragoman.store.postgresql.label_table import LabelTable
 
 _LAST_WRITE_S = 2.0
-"""For a label that is being written when the bridge ends."""
+"""Time to finish writing a label when the bridge stops."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SessionLabel).decode
@@ -30,34 +30,34 @@ class DatabaseLabels(SessionLabels):
         self._table = table
         self._on_change = on_change
         self._unread: set[str] = set()
-        """Sessions whose labels another node has changed."""
+        """Sessions whose labels another node has changed and this one has not read."""
 
     async def read(self) -> None:
-        """Read all labels; raises LogFailed."""
+        """Read all labels. Raises LogError."""
         await self.read_changed()
 
     async def read_changed(self) -> list[str]:
-        """Read all labels, and return the sessions that have another one now; raises LogFailed."""
+        """Read all labels, and return the sessions whose labels changed. Raises LogError."""
         async with self._writing:
             found = {session_id: _decode(label) for session_id, label in (await self._table.read()).items()}
             known = {*found, *self.ids()}
             changed = [each for each in known if found.get(each, NO_LABEL) != self.of(each)]
             for session_id in changed:
-                self.take(session_id, found.get(session_id, NO_LABEL))
+                self.keep(session_id, found.get(session_id, NO_LABEL))
             return changed
 
-    def note_unread(self, session_id: str) -> bool:
-        """Note that another node has changed a label; tells whether it is the only one that waits to be read."""
+    def record_unread(self, session_id: str) -> bool:
+        """Note that another node has changed a label. Return whether no other label waits to be read."""
         self._unread.add(session_id)
         return len(self._unread) == 1
 
     async def read_unread(self) -> set[str]:
-        """Read the labels that others have changed, all at once, and return their sessions; raises LogFailed."""
+        """Read the labels that other nodes changed in one query, and return their sessions. Raises LogError."""
         async with self._writing:
             unread, self._unread = self._unread, set()
             rows = await self._table.get(unread)
             for session_id in unread:
-                self.take(session_id, _label_of(rows.get(session_id)))
+                self.keep(session_id, _label_of(rows.get(session_id)))
             return unread
 
     async def _store(self, session_id: str, changes: LabelChanges) -> SessionLabel:
@@ -75,7 +75,7 @@ class DatabaseLabels(SessionLabels):
 
     async def _change_row(self, session_id: str, changes: LabelChanges) -> SessionLabel:
         is_tried = is_written = False
-        while True:  # each further round means that another node has made a change, or that an answer was lost
+        while True:  # repeated if another node changed the row, or if an answer was lost
             row = (await self._table.get([session_id])).get(session_id)
             before = _label_of(row)
             label = msgspec.structs.replace(before, **changes)

@@ -1,11 +1,11 @@
-"""Messages to other nodes: in order for each receiver, one INSERT under way at a time.
+"""Sends messages to other nodes, in order for each receiver, with one INSERT at a time.
 
-A message is in the table once, however often its INSERT is tried. One that cannot be sent for as long as a lease lasts,
-for which there is no room, or whose receiver has left, is never sent, and neither are those behind it: this node has
-lost touch with its receiver then, and everybody who waits for one of these messages has to be told.
+A message is in the table once, even if its INSERT is retried. A message is dropped if it cannot be sent within the time
+of a lease, if the queue is full, or if its receiver has left. The messages after it are then dropped as well. This node
+has lost touch with the receiver and notifies everything that waits for one of these messages.
 
-The numbers of the messages for a receiver begin with the time. So a receiver can be forgotten while nothing is under
-way to it: the next numbers are higher than those that it has seen.
+Message numbers for a receiver start from the clock. So a receiver without pending messages can be forgotten: the next
+numbers are higher than all that it has seen.
 """
 
 import asyncio
@@ -18,10 +18,11 @@ from collections.abc import Callable, Container
 from dragoman.bridge.nodes import messages
 from dragoman.bridge.nodes.messages import NodeMessage
 from dragoman.errors import DragomanError
-from dragoman.store.postgresql.message_table import MessageTable, ReceiverGone
+from dragoman.store.postgresql.message_table import MessageTable, ReceiverGoneError
+from dragoman.wire import MAX_LINE_BYTES
 
-MAX_UNSENT_BYTES = 64 * 1024 * 1024
-"""For one node, while the database takes nothing."""
+MAX_UNSENT_BYTES = 2 * MAX_LINE_BYTES
+"""Limit per receiver while the database is away: the longest message and as much again."""
 
 _MAX_BATCH = 200
 _RETRY_S = 0.2
@@ -35,23 +36,23 @@ class _Receiver:
     def __init__(self) -> None:
         self.waiting: deque[bytes] = deque()
         self.sending: list[bytes] = []
-        """The messages of the INSERT that is under way, unless they were dropped meanwhile."""
+        """The messages of the current INSERT. Empty if they were dropped."""
         self._under_way = 0
-        """How many messages that INSERT has."""
+        """The number of messages in the current INSERT."""
         self.bytes = 0
         self.sent = time.monotonic_ns() // 1_000
-        """The number of the last message that is in the table."""
+        """The number of the last message in the table."""
         self.task: asyncio.Task[None] | None = None
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
 
     def begin_batch(self) -> list[bytes]:
-        """Take the messages of the next INSERT."""
+        """Remove the messages of the next INSERT from the queue, and return them."""
         self.sending = [self.waiting.popleft() for _ in range(min(_MAX_BATCH, len(self.waiting)))]
         self._under_way = len(self.sending)
         return self.sending
 
     def end_batch(self, batch: list[bytes]) -> None:
-        """Count messages that are in the table, or were dropped: numbers may have a gap, which no receiver minds."""
+        """Count a batch that is in the table or was dropped. Receivers accept gaps in the numbers."""
         self.sent += len(batch)
         self._under_way = 0
         if self.sending is batch:
@@ -60,14 +61,14 @@ class _Receiver:
         self._wake([each for each in self._waiters if each[0] <= self.sent])
 
     def drop(self) -> None:
-        """Drop what is not known to be in the table."""
+        """Drop all messages that are not known to be in the table."""
         self.waiting.clear()
         self.sending = []
         self.bytes = 0
         self._wake(self._waiters)
 
     async def reach(self) -> None:
-        """Wait until all messages so far are in the table, or were dropped; not for those that come meanwhile."""
+        """Wait until all messages queued so far are in the table or were dropped."""
         if self.sending or self.waiting:
             done = asyncio.get_running_loop().create_future()
             self._waiters.append((self.sent + self._under_way + len(self.waiting), done))
@@ -81,32 +82,26 @@ class _Receiver:
 
 
 class Mailbox:
-    """Sends the messages of this node."""
+    """Sends the messages of this node. A message must be sent within `patience_s`."""
 
     def __init__(self, table: MessageTable, patience_s: float) -> None:
-        """Take the time in which a message has to be sent."""
         self.on_lost_touch: Callable[[uuid.UUID, str], None] | None = None
-        """Called with a receiver when messages for it were dropped, and the reason."""
+        """Called with a receiver and a reason when messages for it were dropped."""
         self._table = table
         self._patience_s = patience_s
         self._receivers: dict[uuid.UUID, _Receiver] = {}
 
-    @property
-    def receivers(self) -> list[uuid.UUID]:
-        """The nodes that are remembered."""
-        return list(self._receivers)
-
     def unsent_bytes(self, receiver: uuid.UUID) -> int:
-        """Return the size of the messages for a node that are not in the table."""
+        """Return the size of the messages for a node that are not in the table yet."""
         found = self._receivers.get(receiver)
         return 0 if found is None else found.bytes
 
     def send(self, receiver: uuid.UUID, message: NodeMessage) -> None:
-        """Send a message soon."""
+        """Enqueue a message for a node."""
         to = self._receivers.setdefault(receiver, _Receiver())
         body = messages.encode(message)
         if to.bytes + len(body) > MAX_UNSENT_BYTES:
-            self._lose_touch(receiver, to, f"{to.bytes:,} bytes wait for it already")
+            self._lose_touch(receiver, to, f"{to.bytes:,} bytes are already waiting for it")
             return
         to.waiting.append(body)
         to.bytes += len(body)
@@ -114,13 +109,13 @@ class Mailbox:
             to.task = asyncio.create_task(self._send_all(receiver, to))
 
     async def sent(self, receiver: uuid.UUID) -> None:
-        """Wait until all that was sent to a node so far is in the table, or never will be."""
+        """Wait until all messages sent to a node so far are in the table or were dropped."""
         to = self._receivers.get(receiver)
         if to is not None:
             await to.reach()
 
     async def finish(self, timeout_s: float) -> None:
-        """Have all messages sent, in bounded time."""
+        """Wait until all messages are sent, in bounded time."""
         tasks = [to.task for to in self._receivers.values() if to.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_s)
@@ -128,7 +123,7 @@ class Mailbox:
             task.cancel()
 
     def drop_all(self) -> None:
-        """Drop what is not sent, because this node may be taken for dead; its links end with its lease."""
+        """Drop all unsent messages, because other nodes may regard this one as dead. Its links end with its lease."""
         for to in self._receivers.values():
             to.drop()
 
@@ -138,8 +133,8 @@ class Mailbox:
         if to is not None:
             to.drop()
 
-    def forget_others(self, nodes: Container[uuid.UUID]) -> None:
-        """Forget all receivers but these, unless something is under way to them."""
+    def keep_only(self, nodes: Container[uuid.UUID]) -> None:
+        """Forget all receivers except these and those with pending messages."""
         self._receivers = {each: to for each, to in self._receivers.items() if each in nodes or to.task is not None}
 
     async def _send_all(self, receiver: uuid.UUID, to: _Receiver) -> None:
@@ -152,12 +147,12 @@ class Mailbox:
             to.task = None
 
     async def _send(self, receiver: uuid.UUID, to: _Receiver, batch: list[bytes]) -> None:
-        """Try until it is done or dropped."""
+        """Retry the INSERT of a batch until it succeeds or the batch is dropped."""
         give_up_at = time.monotonic() + self._patience_s
         while to.sending is batch:
             try:
                 await self._table.send(receiver, to.sent + 1, batch)
-            except ReceiverGone as error:
+            except ReceiverGoneError as error:
                 self._lose_touch(receiver, to, str(error), logging.DEBUG)
                 return
             except DragomanError as error:

@@ -1,20 +1,20 @@
-"""What nodes say to each other, as rows of `dragoman_message`.
+"""The messages between nodes, which are rows of `dragoman_message`.
 
-A link is one viewer on one node that uses sessions of another. The node of the viewer opens it and passes the viewer's
-messages on as they came. The owner has a viewer for it, and passes back what is for that viewer alone; the records of a
-journal are not passed on, because every node reads them from the database.
+A link connects a viewer on one node with the sessions that another node owns. The viewer's node opens the link and
+forwards the viewer's messages unchanged. The owner has a viewer object for the link and sends back the messages that
+only this viewer receives. Journal records are not sent, because every node reads them from the database.
 """
 
 from typing import TypeAlias
 
 import msgspec
 
-from dragoman.bridge.delivery import ViewerAccess
 from dragoman.bridge.translation import Version
+from dragoman.bridge.viewers import ViewerAccess
 
 
 class OpenLink(msgspec.Struct, frozen=True, tag="open"):
-    """A viewer is to be known at the owner of a session."""
+    """Opens a link: the owner of a session creates a viewer for it."""
 
     agent: str
     link: str
@@ -27,7 +27,7 @@ class OpenLink(msgspec.Struct, frozen=True, tag="open"):
 
 
 class ViewerLine(msgspec.Struct, frozen=True, tag="line"):
-    """A message of the viewer."""
+    """A message from the viewer."""
 
     agent: str
     link: str
@@ -42,7 +42,7 @@ class CloseLink(msgspec.Struct, frozen=True, tag="close"):
 
 
 class Bound(msgspec.Struct, frozen=True, tag="bound"):
-    """The viewer follows a session, behind a record of its journal."""
+    """The viewer subscribed to a session, after a record of its journal."""
 
     agent: str
     link: str
@@ -50,14 +50,14 @@ class Bound(msgspec.Struct, frozen=True, tag="bound"):
     key: int
     header: bytes
     end: int
-    """The last record that is committed."""
+    """The last committed record."""
     cursor: int
     has_history: bool
     versions: list[tuple[int, Version]]
 
 
 class Unbound(msgspec.Struct, frozen=True, tag="unbound"):
-    """The viewer follows a session no more."""
+    """The viewer's subscription to a session ended."""
 
     agent: str
     link: str
@@ -65,7 +65,7 @@ class Unbound(msgspec.Struct, frozen=True, tag="unbound"):
 
 
 class Skip(msgspec.Struct, frozen=True, tag="skip"):
-    """A record is the viewer's own prompt, which it is not shown."""
+    """Skips a record, because it is the viewer's own prompt."""
 
     agent: str
     link: str
@@ -74,7 +74,7 @@ class Skip(msgspec.Struct, frozen=True, tag="skip"):
 
 
 class TerminalNames(msgspec.Struct, frozen=True, tag="terminals"):
-    """The viewer's own names of terminals that have other ids in the records of a session."""
+    """The viewer's names for terminals that have other ids in the session's records."""
 
     agent: str
     link: str
@@ -83,23 +83,19 @@ class TerminalNames(msgspec.Struct, frozen=True, tag="terminals"):
 
 
 class Direct(msgspec.Struct, frozen=True, tag="direct"):
-    """A message for the viewer alone, to be given behind a record of a session."""
+    """A message for this viewer only, to be sent after a record of a session."""
 
     agent: str
     link: str
     line: bytes
     session: str | None = None
     after: int = 0
-    request_id: bytes | None = None
-    """Its id, if it is a request to the viewer."""
     opens: bool = False
     """Whether it is the answer to a request that opened the session."""
-    is_new: bool = False
-    """Whether the viewer knows of the session by this message alone."""
 
 
 class LinkClosed(msgspec.Struct, frozen=True, tag="closed"):
-    """The owner has no viewer for a link any more."""
+    """The owner has closed the viewer of a link."""
 
     agent: str
     link: str
@@ -107,19 +103,19 @@ class LinkClosed(msgspec.Struct, frozen=True, tag="closed"):
 
 
 class Joined(msgspec.Struct, frozen=True, tag="joined"):
-    """The sender has come, or has found the receiver."""
+    """The sender has started, or has discovered the receiver."""
 
     agent: str
 
 
 class Missed(msgspec.Struct, frozen=True, tag="missed"):
-    """Messages for the receiver were dropped: it reads again what they told."""
+    """Messages for the receiver were dropped, so it must read their facts from the database."""
 
     agent: str
 
 
 class Announced(msgspec.Struct, frozen=True, tag="announced"):
-    """A session of the sender changed, as lists show it, or is no more."""
+    """The list entry of a session of the sender changed, or the session was deleted."""
 
     agent: str
     session: str
@@ -130,23 +126,23 @@ class Announced(msgspec.Struct, frozen=True, tag="announced"):
 
 
 class Labelled(msgspec.Struct, frozen=True, tag="labelled"):
-    """The label of a session changed: the receiver reads it, because messages of two nodes have no order."""
+    """The label of a session changed. The receiver reads it, because messages of two nodes have no order."""
 
     agent: str
     session: str
 
 
 class BringLogin(msgspec.Struct, frozen=True, tag="login"):
-    """A browser came back from a login that an agent of the receiver waits for."""
+    """A browser returned from a login that an agent of the receiver waits for."""
 
     agent: str
     id: str
     back: dict[str, str]
-    """The parameters that it brought."""
+    """The parameters of the redirect."""
 
 
 class LoginBrought(msgspec.Struct, frozen=True, tag="brought"):
-    """The agent was given what the browser brought."""
+    """The receiver passed the redirect's parameters to its agent."""
 
     agent: str
     id: str
@@ -156,17 +152,17 @@ class LoginBrought(msgspec.Struct, frozen=True, tag="brought"):
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, tag="question"):
-    """A person opened a link to a question of the receiver, and may have chosen an option."""
+    """A user opened an approval link to a question of the receiver, and may have chosen an option."""
 
     agent: str
     id: str
     hash: bytes
-    """Of the code of the link."""
+    """The hash of the link's code."""
     option: str | None = None
 
 
 class QuestionOpened(msgspec.Struct, frozen=True, tag="opened"):
-    """How the question of a link stands, after the option was taken."""
+    """The state of a link's question after the option was applied."""
 
     agent: str
     id: str

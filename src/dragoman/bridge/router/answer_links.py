@@ -1,39 +1,41 @@
-"""Links by which a person without a credential answers one question, once: an approval on a phone.
+"""Approval links: a user without a credential answers one permission request, once, e.g. on a phone.
 
-An owner makes a link for a permission that waits. Its code is the only credential of the person who opens it, and is
-good for this question alone: to see what will be approved, and to choose an option that holds once. An option that
-holds for longer is not offered, because it would answer questions to come.
+The owner creates a link for an open permission request. The link's code is the only credential of the user who opens
+it. It is valid for this request only: the user sees the tool call and chooses an option that applies once. Options that
+apply to later requests are not offered.
 
     OPEN ──an option is chosen──▶ ANSWERED   by the link, or by a viewer first
-      ├──────time is up────────▶ OVER        the question still waits for viewers
-      └──────question gone─────▶ ANSWERED    by a timeout, a cancel, or the agent
+      ├──────time is up────────▶ OVER        the request still waits for viewers
+      └──────request gone──────▶ ANSWERED    by a timeout, a cancel, or the agent
 
-A link that is no longer open says so in words as long as it is kept. Links are in memory, as the questions are: both
-end with the bridge. No code is kept, only its hash. Bridges that share a database tell each other there which of them
-has the question of a link, and ask that one when somebody opens it.
+A link that is no longer open shows that state while it is stored. Links are in memory, like the requests, and end with
+the bridge. Only the hash of a code is stored. Bridges that share a database register the hashes there, so that each
+bridge can find the owner of a link.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.delivery import Viewer, ViewerRequest
 from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.guard.credentials import hash_code, make_code
-from dragoman.bridge.router.agent_request import PERMISSION, AgentRequest
 from dragoman.bridge.router.code_register import CodeRegister
-from dragoman.errors import DragomanError, ErrorCode
+from dragoman.bridge.router.reply import Reply
+from dragoman.bridge.sessions.agent_request import PERMISSION, AgentRequest
+from dragoman.bridge.sessions.questions import Questions
+from dragoman.bridge.viewers import ViewerRequest
+from dragoman.errors import DragomanError, ErrorCode, RpcError
 
 LINK = "_dragoman/question/link"
 
 LINK_LIFE_S = 3600.0
-"""Time to find the phone; a question that nobody is there for is refused after an hour, too."""
+"""Life of a link. An unanswered permission request is refused after an hour as well."""
 
 MAX_LINKS = 64
-"""Links of one agent that are kept, open or not; a further one removes the oldest."""
+"""Links stored per agent, open or not. A new one replaces the oldest."""
 
 _ONCE = frozenset({"allow_once", "reject_once"})
 
@@ -43,86 +45,68 @@ class AnswerLink(msgspec.Struct, frozen=True, eq=False):
 
     request: AgentRequest
     shown: Raw
-    """The tool call and its session, as the page that made the link shows them."""
+    """The tool call and its session, as shown by the page that created the link."""
     expires: float
     """Seconds since 1970."""
 
 
 class LinkedQuestion(msgspec.Struct, frozen=True, eq=False):
-    """The question of a link that somebody opened."""
+    """The question of a link that a user opened."""
 
     described: dict[str, Any]
-    """How the link stands, for the page behind it."""
+    """The state of the link, for the answer page."""
     is_offered: bool = True
-    """Whether the link offers the option that was chosen, if one was."""
-
-
-class OpenQuestions(Protocol):
-    """The parts of the questions of an agent that links need."""
-
-    def asked_of(self, viewer: Viewer, id_: bytes) -> AgentRequest | None: ...
-    def answer_by_link(self, request: AgentRequest, outcome: dict[str, object]) -> None: ...
+    """Whether the link offers the chosen option. True if none was chosen."""
 
 
 class AnswerLinks:
     """The links to the questions of one agent, by the hashes of their codes."""
 
-    def __init__(self, questions: OpenQuestions, register: CodeRegister | None = None) -> None:
+    def __init__(self, questions: Questions, register: CodeRegister | None = None) -> None:
         self._questions = questions
         self._register = register
         self.clock: Callable[[], float] = time.time if register is None else register.now_s
         self._links: dict[bytes, AnswerLink] = {}
 
-    def make(self, request: ViewerRequest) -> None:
-        """Answer `_dragoman/question/link`: make a link to a question that the viewer was asked."""
+    async def make(self, request: ViewerRequest) -> Reply:
+        """Answer `_dragoman/question/link`: create a link to a question that the viewer was asked."""
         fields = fields_of(request.params)
         asked = self._questions.asked_of(request.viewer, bytes(fields.get("requestId", Raw(b""))))
         if asked is None or asked.method != PERMISSION or asked.is_settled:
-            request.refuse(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "this question waits no longer"})
-        elif not _options_once(asked):
-            problem = "each option of this question holds for longer than once, which a link does not offer"
-            request.refuse(ErrorCode.INVALID_REQUEST, {"problem": problem})
-        else:
-            code = make_code()
-            link = AnswerLink(asked, fields.get("shown", Raw(b"{}")), self.clock() + LINK_LIFE_S)
-            self._links[hash_code(code)] = link
-            while len(self._links) > MAX_LINKS:
-                del self._links[next(iter(self._links))]
-            made = {"path": f"answer#{code}", "expires": int(link.expires * 1000)}
-            if self._register is None:
-                request.answer(made)
-            else:
-                request.viewer.spawn(self._publish(request, self._register, hash_code(code), made))
-
-    async def _publish(
-        self, request: ViewerRequest, register: CodeRegister, hash_: bytes, made: dict[str, Any]
-    ) -> None:
-        """Answer with a link once every bridge finds its question."""
-        try:
-            await register.publish("question", hash_, life_s=LINK_LIFE_S, limit=MAX_LINKS)
-        except DragomanError as error:
-            self._links.pop(hash_, None)
-            request.refuse(ErrorCode.INTERNAL_ERROR, {"problem": f"no link can be made now: {error}"})
-        else:
-            request.answer(made)
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, {"problem": "this request is no longer open"})
+        if not _options_once(asked):
+            problem = (
+                "every option of this request applies to later requests as well, which an approval link cannot grant"
+            )
+            raise RpcError(ErrorCode.INVALID_REQUEST, {"problem": problem})
+        code = make_code()
+        hash_ = hash_code(code)
+        link = AnswerLink(asked, fields.get("shown", Raw(b"{}")), self.clock() + LINK_LIFE_S)
+        self._links[hash_] = link
+        while len(self._links) > MAX_LINKS:
+            del self._links[next(iter(self._links))]
+        if self._register is not None:  # every bridge must find the question before a user has the link
+            try:
+                await self._register.publish("question", hash_, life_s=LINK_LIFE_S, limit=MAX_LINKS)
+            except DragomanError as error:
+                self._links.pop(hash_, None)
+                problem = f"no approval link can be created now: {error}"
+                raise RpcError(ErrorCode.INTERNAL_ERROR, {"problem": problem}) from None
+        return {"path": f"answer#{code}", "expires": int(link.expires * 1000)}
 
     def open(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
-        """Give the question of a code, by its hash, after an option was chosen if one is given; None if there is none.
+        """Return the question of a code, given its hash, or None if there is none. Apply the option first, if given.
 
-        A link that is not open any more takes no option, and says so.
+        A link that is no longer open ignores the option. The description shows its state.
         """
         link = self._links.get(hash_)
         if link is None:
             return None
-        is_offered = option_id is None or self.answer(link, option_id)
-        return LinkedQuestion(self.describe(link), is_offered)
+        is_offered = option_id is None or self._answer(link, option_id)
+        return LinkedQuestion(self._describe(link), is_offered)
 
-    def find(self, code: str) -> AnswerLink | None:
-        """Give the link of a code; None if there is none."""
-        return self._links.get(hash_code(code))
-
-    def describe(self, link: AnswerLink) -> dict[str, Any]:
-        """Say how a link stands; only one that is open tells what the question is about."""
+    def _describe(self, link: AnswerLink) -> dict[str, Any]:
+        """Return the state of a link. Only an open link describes its question."""
         request = link.request
         if request.is_settled:
             return {"state": "answered", "by": request.settled_by, "choice": _choice_of(request)}
@@ -131,8 +115,8 @@ class AnswerLinks:
         options = [{key: option.get(key) for key in ("optionId", "name", "kind")} for option in _options_once(request)]
         return {"state": "open", "shown": link.shown, "options": options, "expires": int(link.expires * 1000)}
 
-    def answer(self, link: AnswerLink, option_id: str) -> bool:
-        """Settle the question by an option; false if the link does not offer it. A link that is not open is left."""
+    def _answer(self, link: AnswerLink, option_id: str) -> bool:
+        """Settle the question with an option, if the link is open. Return False if the link does not offer it."""
         chosen = [option for option in _options_once(link.request) if string_of(option["optionId"]) == option_id]
         if chosen and not link.request.is_settled and self.clock() < link.expires:
             self._questions.answer_by_link(link.request, {"outcome": "selected", "optionId": chosen[0]["optionId"]})
@@ -144,7 +128,7 @@ def _options_once(request: AgentRequest) -> list[dict[str, Raw]]:
 
 
 def _choice_of(request: AgentRequest) -> str | None:
-    """Name the option that was chosen."""
+    """Return the name of the option that was chosen."""
     if request.result is None:
         return None
     chosen = string_of(fields_of(fields_of(request.result).get("outcome", Raw(b"{}"))).get("optionId"))

@@ -1,29 +1,31 @@
-"""The wire inspector: viewers that look at the messages between the bridge and its agent.
+"""The wire inspector: shows viewers the messages between the bridge and its agent.
 
-A viewer gets the remembered messages with the answer to `_dragoman/inspect`, and new ones as `_dragoman/wire`. Lines
-are decoded only while a viewer looks.
+A viewer receives the recorded messages in the answer to `_dragoman/inspect`, and new ones as `_dragoman/wire`. Lines
+are decoded only while a viewer has the inspector open.
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Viewer, ViewerRequest
-from dragoman.bridge.envelope import make_notification, session_of
-from dragoman.bridge.supervisor import WireLog
-from dragoman.bridge.supervisor.process import FROM_AGENT, TO_AGENT, Direction, WireBatch, line_size
-from dragoman.errors import ErrorCode
-from dragoman.protocol.secrecy import hide_secrets
+from dragoman.bridge.envelope import make_notification
+from dragoman.bridge.router.reply import Reply
+from dragoman.bridge.viewers import Viewer, ViewerRequest
+from dragoman.bridge.wire_log import FROM_AGENT, TO_AGENT, Direction, WireBatch, WireLog, line_size
+from dragoman.errors import ErrorCode, RpcError
+from dragoman.recording.secrecy import hide_secrets
 from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.envelope import session_of
 from dragoman.wire.message import BAD_JSON
 
 MAX_SHOWN_BYTES = 64 * 1024
-"""Of one message: more of it would help no reader of a list."""
+"""Bytes shown per message. A list needs no more."""
 
 _MAX_OPEN = 10_000
-"""Requests whose answer is waited for, to tell how long it took."""
+"""Requests without an answer that are stored to measure the latency."""
 
 ShownMessage = dict[str, Any]
 
@@ -38,65 +40,73 @@ class WireInspector:
 
     def __init__(self, wire_log: WireLog) -> None:
         self.traffic = wire_log.traffic
-        """The counts of messages, whether anybody looks at them or not."""
+        """The counts of all messages, which do not depend on viewers."""
         self._wire_log = wire_log
         self._viewers: dict[Viewer, str | None] = {}
-        """The session whose messages each viewer wants; None for all messages."""
+        """The session whose messages each viewer wants, or None for all messages."""
+        self._opening: dict[Viewer, ViewerRequest] = {}
+        """The viewers for which recorded lines are decoded, each with its last request."""
         self._decoder = WireDecoder()
         self._fresh: list[WireBatch] = []
 
     @property
     def is_open(self) -> bool:
-        """Whether a viewer looks, so that lines are decoded."""
+        """Whether a viewer has the inspector open, so that lines are decoded."""
         return bool(self._viewers)
 
-    def answer(self, request: ViewerRequest) -> None:
-        """Begin or end a look at the wire."""
+    async def inspect(self, request: ViewerRequest) -> Reply:
+        """Answer `_dragoman/inspect`: decode the recorded lines in a thread, then show a viewer new ones, or stop."""
+        viewer = request.viewer
         try:
             params = msgspec.json.decode(request.params, type=_Params)
         except BAD_JSON as error:
-            problem = f"params: {error}; expected on: true or false, and maybe a sessionId"
-            request.refuse(ErrorCode.INVALID_PARAMS, problem)
-            return
+            problem = f"params: {error}; expected on: true or false, and optionally a sessionId"
+            raise RpcError(ErrorCode.INVALID_PARAMS, problem) from None
         if not params.on:
-            self.viewer_left(request.viewer)
-            request.answer({"entries": []})
-            return
-        self._tell()
-        decoder = WireDecoder()
+            self.viewer_left(viewer)
+            return {"entries": []}
+        self._opening[viewer] = request
+        decoder, batches = WireDecoder(), self._wire_log.batches()
+        messages = await asyncio.to_thread(decoder.decode_all, batches)
+        if self._opening.get(viewer) is not request:
+            return {"entries": []}  # the viewer left, or sent another request
+        del self._opening[viewer]
+        last = batches[-1].first if batches else 0
+        messages += decoder.decode_all([batch for batch in self._wire_log.batches() if batch.first > last])
+        self._send_fresh()
         if not self._viewers:
             self._decoder = decoder
-            self._wire_log.on_batch = self._take
-        messages = [message for batch in self._wire_log.batches() for message in decoder.decode(batch)]
-        self._viewers[request.viewer] = params.session_id
-        request.answer({"entries": _of_session(messages, params.session_id)})
+            self._wire_log.on_batch = self._add_batch
+        self._viewers[viewer] = params.session_id
+        return {"entries": _of_session(messages, params.session_id)}
 
     def viewer_left(self, viewer: Viewer) -> None:
-        """Tell a viewer no more."""
+        """Stop sending messages to a viewer."""
+        self._opening.pop(viewer, None)
         self._viewers.pop(viewer, None)
         if not self._viewers:
             self._wire_log.on_batch = None
             self._fresh = []
 
-    def _take(self, batch: WireBatch) -> None:
+    def _add_batch(self, batch: WireBatch) -> None:
         if not self._fresh:
-            asyncio.get_running_loop().call_soon(self._tell)
+            asyncio.get_running_loop().call_soon(self._send_fresh)
         self._fresh.append(batch)
 
-    def _tell(self) -> None:
+    def _send_fresh(self) -> None:
         fresh, self._fresh = self._fresh, []
-        messages = [message for batch in fresh for message in self._decoder.decode(batch)]
+        messages = self._decoder.decode_all(fresh)
         if not messages:
             return
-        told: dict[str | None, bytes] = {}
+        lines: dict[str | None, bytes] = {}
         for viewer, session_id in list(self._viewers.items()):
             if not viewer.has_room():
-                continue  # the numbers of the messages show it that some are missing
-            if session_id not in told:
+                continue  # the gap in the message numbers shows that some are missing
+            if session_id not in lines:
                 wanted = _of_session(messages, session_id)
-                told[session_id] = make_notification("_dragoman/wire", {"entries": wanted}) if wanted else b""
-            if told[session_id]:
-                viewer.send(told[session_id])
+                lines[session_id] = make_notification("_dragoman/wire", {"entries": wanted}) if wanted else b""
+            if lines[session_id]:
+                viewer.send(lines[session_id])
 
 
 def _of_session(messages: list[ShownMessage], session_id: str | None) -> list[ShownMessage]:
@@ -106,14 +116,18 @@ def _of_session(messages: list[ShownMessage], session_id: str | None) -> list[Sh
 
 
 class WireDecoder:
-    """Makes of each line the facts that people want to know."""
+    """Decodes lines into entries of the inspector, with the latency of each answer."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[Direction, bytes], tuple[float, str, str | None]] = {}
 
-    def decode(self, batch: WireBatch) -> list[ShownMessage]:
-        """Decode the lines of a batch."""
-        return [self._decode(batch, batch.first + index, line) for index, line in enumerate(batch.lines())]
+    def decode_all(self, batches: Iterable[WireBatch]) -> list[ShownMessage]:
+        """Decode the lines of batches."""
+        return [
+            self._decode(batch, batch.first + index, line)
+            for batch in batches
+            for index, line in enumerate(batch.lines())
+        ]
 
     def _decode(self, batch: WireBatch, number: int, line: bytes | Oversized) -> ShownMessage:
         shown: ShownMessage = {"n": number, "time": round(batch.time * 1000, 3), "direction": batch.direction}

@@ -1,15 +1,16 @@
-"""Cursors of lists: the place of the last session that was shown, and the list that it is of.
+"""Cursors of lists: the place of the last session that was shown, and the name of the list.
 
-A place names no number of sessions, so a cursor holds when others come, go or move up. To clients it is opaque.
+A place is not a count of sessions, so a cursor stays valid when other sessions are added, removed or move up. It is
+opaque to clients.
 """
 
 import base64
 
 import msgspec
 
-from dragoman.bridge.delivery import ListPlace, ViewerRequest
+from dragoman.bridge.delivery import ListPlace
 from dragoman.bridge.envelope import encode
-from dragoman.errors import ErrorCode
+from dragoman.errors import ErrorCode, RpcError
 
 
 class _ListCursor(msgspec.Struct, frozen=True, array_like=True):
@@ -18,12 +19,12 @@ class _ListCursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 def make_list_cursor(place: ListPlace, *of: str | None) -> str:
-    """Make a cursor; `of` is what was asked for, by which another list is told from this one."""
+    """Return a cursor. `of` names the list by the parameters of its request."""
     return base64.urlsafe_b64encode(encode(_ListCursor(place, list(of)))).decode()
 
 
 def read_list_cursor(cursor: str, *of: str | None) -> ListPlace | None:
-    """Return the place that a cursor names; None for one of another list, or for anything else."""
+    """Return the place of a cursor. Return None if it belongs to another list or cannot be read."""
     try:
         read = msgspec.json.decode(base64.b64decode(cursor, altchars=b"-_", validate=True), type=_ListCursor)
     except (ValueError, msgspec.DecodeError):
@@ -31,7 +32,7 @@ def read_list_cursor(cursor: str, *of: str | None) -> ListPlace | None:
     return read.place if read.of == list(of) else None
 
 
-def refuse_cursor(request: ViewerRequest) -> None:
-    """Refuse a request whose cursor is of another list, or is none."""
-    problem = "that is no cursor of this list; begin without one"
-    request.refuse(ErrorCode.INVALID_PARAMS, {"path": "params.cursor", "problem": problem})
+def wrong_cursor() -> RpcError:
+    """Return the error for a cursor that belongs to another list or cannot be read."""
+    problem = "the cursor does not belong to this list; start without one"
+    return RpcError(ErrorCode.INVALID_PARAMS, {"path": "params.cursor", "problem": problem})

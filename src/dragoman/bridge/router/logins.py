@@ -1,16 +1,16 @@
-"""Logins at MCP servers whose browsers come back to the bridge: the agent's process may be on another machine.
+"""Logins at MCP servers. The browser returns to the bridge, because the agent may run on another machine.
 
-1. The agent is told at `initialize` that browsers can come back here: `clientCapabilities._meta["dragoman/oauth"]`.
-2. It asks for the address by `_dragoman/oauth/redirect`, and is told the address that a viewer of the session uses.
-3. Its question, `elicitation/create`, has the state of the login in `_meta["dragoman/oauth"]`. That state is the only
-   credential of the browser that comes back, so it has to be long, and is good once and for a while.
-4. The parameters that the browser brings go to the agent by `_dragoman/oauth/callback`.
+1. `initialize` offers this to the agent as `clientCapabilities._meta["dragoman/oauth"]`.
+2. The agent asks for the redirect address with `_dragoman/oauth/redirect`. The bridge returns the address that a viewer
+   of the session uses.
+3. The agent's question, `elicitation/create`, has the state of the login in `_meta["dragoman/oauth"]`. The state is the
+   only credential of the browser that returns, so it must be long. It is valid once and for a limited time.
+4. The bridge sends the parameters of the redirect to the agent with `_dragoman/oauth/callback`.
 
-The browser may come back to another of several bridges that share a database: they find each other's logins by the
+If several bridges share a database, the browser may return to another one. The bridges find each other's logins by the
 hashes of the states.
 """
 
-import asyncio
 import logging
 import re
 import time
@@ -20,15 +20,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from dragoman.bridge.delivery import Viewer
-from dragoman.bridge.envelope import fields_of, make_error, make_request, make_result, string_of
+from dragoman.bridge.agent_host import AgentHost
+from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.guard.credentials import hash_code
-from dragoman.bridge.registry import ServedSession
 from dragoman.bridge.router.code_register import CodeRegister
+from dragoman.bridge.sessions import ServedSession
 from dragoman.bridge.settings import CALLBACK_PATH
-from dragoman.bridge.supervisor import AgentSupervisor, CallFailed, own_call
-from dragoman.errors import ErrorCode, LogFailed
-from dragoman.wire import Message
+from dragoman.bridge.viewers import Viewer
+from dragoman.errors import ErrorCode, LogError
+from dragoman.wire.envelope import make_error, make_result
 
 OAUTH_KEY = "dragoman/oauth"
 REDIRECT = "_dragoman/oauth/redirect"
@@ -36,53 +36,55 @@ CALLBACK = "_dragoman/oauth/callback"
 CAPABILITY: dict[str, Any] = {}
 
 LIFE_S = 600.0
-"""Longer than an agent waits for a person, and too short for an address that is found in a history."""
+"""Life of a state: longer than an agent waits for the user, and too short for one found in a browser's history."""
 
 MAX_LOGINS = 64
-"""Logins of one agent under way; a further one removes the oldest."""
+"""Pending logins per agent. A new one replaces the oldest."""
 
 PASS_TIMEOUT_S = 15.0
-"""For the agent to say that it waits for the browser that came back."""
+"""Time for the agent to confirm that it waits for the redirect."""
 
 _STATE = re.compile(r"[A-Za-z0-9._~+/=-]{32,512}")
-"""A state that nobody guesses: shorter ones are not taken back here."""
+"""A state that cannot be guessed. Logins with shorter ones cannot return to the bridge."""
 
 PASSED = ("state", "code", "iss", "error", "error_description")
-"""The parameters of a browser that the agent is given."""
+"""The parameters of the redirect that are passed to the agent."""
 
 _log = logging.getLogger("dragoman.bridge")
 
 
 class PendingLogin(msgspec.Struct, frozen=True):
-    """A login that a person was asked for."""
+    """A login that waits for the user's browser."""
 
     session_id: str
     server: str
-    """The name of the MCP server, as the agent tells it."""
+    """The name of the MCP server in the agent's question."""
     until: float
 
 
 class BroughtLogin(msgspec.Struct, frozen=True):
-    """A login whose browser came back."""
+    """A login whose browser has returned."""
 
     server: str
     is_taken: bool
-    """Whether the agent has waited for it."""
+    """Whether the agent was waiting for it."""
 
 
 class PendingLogins:
-    """The logins of one agent that wait for a browser, by their states."""
+    """The logins of one agent that wait for a browser, by their states.
+
+    If several bridges share a database, `register` has the codes of all, and `spawn` runs the writes to it.
+    """
 
     def __init__(
         self,
-        supervisor: AgentSupervisor,
+        host: AgentHost,
         clock: Callable[[], float] = time.monotonic,
         *,
         register: CodeRegister | None = None,
         spawn: Callable[[Coroutine[Any, Any, None]], object] | None = None,
     ) -> None:
-        """Take the register of all bridges, and a way to add to it beside, if a browser may come back to another."""
-        self._supervisor = supervisor
+        self._host = host
         self._clock = clock
         self._register = register
         self._spawn = spawn
@@ -90,7 +92,7 @@ class PendingLogins:
         self._addresses: dict[Viewer, str] = {}
         """The address at which each viewer reaches the bridge, without a slash at the end."""
 
-    def note_address(self, viewer: Viewer, address: str) -> None:
+    def record_address(self, viewer: Viewer, address: str) -> None:
         """Remember the address at which a viewer reaches the bridge."""
         self._addresses[viewer] = address
 
@@ -103,16 +105,16 @@ class PendingLogins:
         self._addresses.pop(viewer, None)
 
     def name_redirect(self, id_: bytes, viewers: list[Viewer]) -> None:
-        """Answer the agent with the address at which the first of these viewers reaches the bridge."""
+        """Answer the agent with the redirect address, based on the first known address of these viewers."""
         address = next((self._addresses[viewer] for viewer in viewers if viewer in self._addresses), None)
         if address is None:
-            problem = "no viewer of this session is there to whose address a browser could come back"
-            self._supervisor.write(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
+            problem = "no viewer of this session has an address that the browser can return to"
+            self._host.write(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
         else:
-            self._supervisor.write(make_result(id_, {"redirectUri": f"{address}{CALLBACK_PATH}"}))
+            self._host.write(make_result(id_, {"redirectUri": f"{address}{CALLBACK_PATH}"}))
 
     def note(self, params: msgspec.Raw, session: ServedSession | None) -> None:
-        """Remember the login of a question, if it is about one."""
+        """Remember the login of a question, if the question is about a login."""
         meta = fields_of(fields_of(params).get("_meta", UNSET))
         login = fields_of(meta.get(OAUTH_KEY, UNSET))
         state = string_of(login.get("state"))
@@ -128,34 +130,28 @@ class PendingLogins:
     async def _publish(self, register: CodeRegister, state: str, server: str) -> None:
         try:
             await register.publish("login", hash_code(state), life_s=LIFE_S, limit=MAX_LOGINS)
-        except LogFailed as error:
-            _log.warning("a browser can come back from the login at %s to this node alone: %s", server, error)
+        except LogError as error:
+            _log.warning("the browser can return from the login at %s only to this node: %s", server, error)
 
-    def take(self, state: str) -> PendingLogin | None:
-        """Use a state up, and give its login; None if it is unknown, used or too old."""
+    def redeem(self, state: str) -> PendingLogin | None:
+        """Invalidate a state, and return its login. Return None if it is unknown, used or too old."""
         login = self._waiting.pop(state, None)
         return login if login is not None and self._clock() <= login.until else None
 
     def clear(self) -> None:
-        """Forget all: the agent that waited is gone."""
+        """Forget all logins, because the agent that waited is gone."""
         self._waiting.clear()
 
-    async def come_back(self, back: Mapping[str, str]) -> BroughtLogin | None:
-        """Use up the state that a browser brings, and give the agent what it brings; None if none waits for it."""
-        login = self.take(back.get("state", ""))
-        return None if login is None else BroughtLogin(login.server, await self.bring(login, back))
+    async def receive_redirect(self, back: Mapping[str, str]) -> BroughtLogin | None:
+        """Redeem the state in the parameters of a redirect, and pass them to the agent. None if no login waits."""
+        login = self.redeem(back.get("state", ""))
+        return None if login is None else BroughtLogin(login.server, await self._pass_on(login, back))
 
-    async def bring(self, login: PendingLogin, back: Mapping[str, str]) -> bool:
-        """Give the agent the parameters of a browser that came back; tells whether it has waited for them."""
-        if not self._supervisor.is_ready:
+    async def _pass_on(self, login: PendingLogin, back: Mapping[str, str]) -> bool:
+        """Send the parameters of a redirect to the agent. Return whether the agent was waiting for them."""
+        if not self._host.is_ready:
             return False
         params: dict[str, Any] = {name: back[name] for name in PASSED if name in back}
-        call, answer = own_call(CALLBACK)
-        self._supervisor.call(call, lambda id_: make_request(id_, CALLBACK, {"sessionId": login.session_id, **params}))
-        try:
-            async with asyncio.timeout(PASS_TIMEOUT_S):
-                message: Message = await answer
-        except (CallFailed, TimeoutError):
-            return False
-        taken = fields_of(message.result).get("taken")
+        answer = await self._host.ask(CALLBACK, {"sessionId": login.session_id, **params}, PASS_TIMEOUT_S)
+        taken = None if answer is None else answer.result.get("taken")
         return taken is not None and bytes(taken) == b"true"

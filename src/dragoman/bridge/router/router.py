@@ -1,121 +1,166 @@
-"""Messages of viewers and of the agent: each is checked, answered here, or passed to the other side.
+"""The router of one agent: checks each message of a viewer, then answers it or passes it to the agent.
 
-A viewer's request goes to the agent under an id of the bridge, and the answer back under the viewer's own. An update of
-the agent goes into its session's journal, a request to the viewers that can answer it.
+    receive ──► initialize            `ViewerHandshakes.initialize`
+            ──► answer                `Questions.answered`
+            ──► notification          `_notification`
+            ──► request ──► _objection, _translate ──► _serve ──► a handler, or `_pass_on` to the agent
+
+A request is sent to the agent with an id of the bridge, and its answer is returned with the viewer's id.
 """
 
-import asyncio
+from collections.abc import Callable
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.delivery import Delivery, Viewer, ViewerRequest
-from dragoman.bridge.envelope import (
-    fields_of,
-    make_error,
-    make_notification,
-    session_of,
-)
-from dragoman.bridge.registry import (
-    Announcements,
-    ServedSession,
-    SessionRegistry,
-    SessionRestorer,
-)
-from dragoman.bridge.router.answer_links import LINK
-from dragoman.bridge.router.handlers import RequestHandlers
+from dragoman.bridge.agent_host import AgentHost
+from dragoman.bridge.agent_link import CallAnswer, NoAnswerError
+from dragoman.bridge.envelope import fields_of, make_notification
+from dragoman.bridge.router.answer_links import LINK, AnswerLinks, LinkedQuestion
+from dragoman.bridge.router.code_register import CodeRegister
+from dragoman.bridge.router.file_requests import FileRequests
 from dragoman.bridge.router.handshake import ViewerHandshakes
 from dragoman.bridge.router.inspection import WireInspector
+from dragoman.bridge.router.label_requests import LabelRequests
+from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.logins import PendingLogins
-from dragoman.bridge.router.questions import Questions
-from dragoman.bridge.router.viewer_servers import MCP_MESSAGE
-from dragoman.bridge.settings import AgentSpec, Settings
-from dragoman.bridge.supervisor import AgentSupervisor, WireLog
+from dragoman.bridge.router.opening_requests import OpeningRequests
+from dragoman.bridge.router.reply import Reply, ServeRequest
+from dragoman.bridge.router.search import SessionSearch
+from dragoman.bridge.router.session_pages import SessionPages
+from dragoman.bridge.router.session_requests import STEER, SessionRequests
+from dragoman.bridge.sessions import ServedSession, ServedSessions
+from dragoman.bridge.sessions.ownership import MCP_MESSAGE
+from dragoman.bridge.settings import AgentSpec, BridgeSettings
+from dragoman.bridge.tasks import Work
 from dragoman.bridge.translation import RequestTranslator, check_params, explain_refusal
-from dragoman.errors import ErrorCode, InvalidParams
+from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
+from dragoman.bridge.wire_log import WireLog
+from dragoman.errors import ErrorCode, InvalidParamsError, RpcError
+from dragoman.protocol import methods
 from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire.envelope import make_error, session_of
 from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
-FOR_READERS = frozenset(
-    {
-        "session/list",
-        "session/load",
-        "session/resume",
-        "session/status",
-        "_dragoman/sessions",
-        "_dragoman/projects",
-        "_dragoman/search",
-    }
-)
-"""Requests of viewers that may only read."""
+LEAVE = "_dragoman/leave"
 
-_REOPENING = frozenset({"session/load", "session/resume"})
-_OPENING = _REOPENING | {"session/new", "session/fork"}
+_NAMING_A_SESSION = frozenset({methods.SESSION_LOAD.name, methods.SESSION_RESUME.name, methods.SESSION_STATUS.name})
 
-_SETTING = frozenset({"session/set_mode", "session/set_config_option"})
+_REQUESTS_OF_READERS = _NAMING_A_SESSION | {
+    methods.INITIALIZE.name,
+    methods.SESSION_LIST.name,
+    "_dragoman/sessions",
+    "_dragoman/projects",
+    "_dragoman/search",
+}
+_NOTIFICATIONS_OF_READERS = frozenset({LEAVE})
+
+_NO_SESSION = {
+    "path": "params.sessionId",
+    "problem": "sessionId is missing or not a string; session/list returns all ids",
+    "expected": "a string",
+}
+
+_REOPENING = frozenset({methods.SESSION_LOAD.name, methods.SESSION_RESUME.name})
+_OPENING = _REOPENING | {methods.SESSION_NEW.name, methods.SESSION_FORK.name}
+
+_SETTING = frozenset({methods.SESSION_SET_MODE.name, methods.SESSION_SET_CONFIG_OPTION.name})
+
+
+def is_for_readers(message: Message) -> bool:
+    """Return whether a viewer that may only read can send this message.
+
+    The bridge serves all of these without a message to the agent, except that the first `initialize` starts the agent.
+    Answers are not included, because the bridge never asks a reader.
+    """
+    allowed = _NOTIFICATIONS_OF_READERS if message.id is UNSET else _REQUESTS_OF_READERS
+    return message.method in allowed
 
 
 class Router:
-    """Takes the messages of the viewers of one agent, and finds the part that serves each."""
+    """Receives the messages of one agent's viewers, and finds the handler of each."""
 
     def __init__(
         self,
         spec: AgentSpec,
-        settings: Settings,
+        settings: BridgeSettings,
         *,
         wire_log: WireLog,
+        start: Callable[[Work], None],
         delivery: Delivery,
-        supervisor: AgentSupervisor,
-        registry: SessionRegistry,
-        restorer: SessionRestorer,
-        announcements: Announcements,
-        questions: Questions,
+        host: AgentHost,
+        sessions: ServedSessions,
         logins: PendingLogins,
+        register: CodeRegister | None,
     ) -> None:
-        self.questions = questions
         self.logins = logins
+        self._agent_title = spec.title or spec.name
+        self.links = AnswerLinks(sessions.questions, register)
         self.inspector = WireInspector(wire_log)
-        self._supervisor = supervisor
-        self._registry = registry
-        self._restorer = restorer
-        self._handshakes = ViewerHandshakes(
-            spec, settings, supervisor=supervisor, registry=registry, questions=questions, announcements=announcements
+        self.opening = OpeningRequests(settings.agent_limits, host=host, delivery=delivery, sessions=sessions)
+        self._start = start
+        self._host = host
+        self._sessions = sessions
+        self._questions = sessions.questions
+        self._handshakes = ViewerHandshakes(spec, settings, host=host, sessions=sessions)
+        self._session_requests = SessionRequests(
+            delivery=delivery, host=host, sessions=sessions, serve=self._begin_serving
         )
-        self._handlers = RequestHandlers(
-            settings,
-            delivery=delivery,
-            supervisor=supervisor,
-            registry=registry,
-            restorer=restorer,
-            announcements=announcements,
-            questions=questions,
-            more={"_dragoman/inspect": self.inspector.answer, LINK: questions.links.make},
-        )
-        self.opening = self._handlers.opening
+        self._files = FileRequests(settings.cwd, sessions)
+        self._search = SessionSearch(delivery, sessions)
+        timeout_s = settings.agent_limits.open_timeout_s
+        self._listing = SessionListing(timeout_s, delivery=delivery, host=host, sessions=sessions)
+        self._labels = LabelRequests(timeout_s, host=host, sessions=sessions, listing=self._listing)
+        self._pages = SessionPages(sessions.lists)
+        self._handlers = self._make_handlers()
+
+    def _make_handlers(self) -> dict[str, ServeRequest]:
+        """Return the handlers of requests by method. Requests of other methods are passed on to the agent."""
+        return {
+            methods.SESSION_NEW.name: self.opening.new,
+            methods.SESSION_FORK.name: self.opening.new,
+            methods.SESSION_LOAD.name: self.opening.load,
+            methods.SESSION_RESUME.name: self.opening.load,
+            methods.SESSION_PROMPT.name: self._session_requests.prompt,
+            methods.SESSION_LIST.name: self._listing.list_sessions,
+            methods.SESSION_SET_TITLE.name: self._labels.set_title,
+            methods.SESSION_ARCHIVE.name: self._labels.archive,
+            methods.SESSION_UNARCHIVE.name: self._labels.unarchive,
+            methods.SESSION_STATUS.name: self._labels.status,
+            methods.SESSION_DELETE.name: self._session_requests.delete,
+            methods.SESSION_CLOSE.name: self._session_requests.close,
+            STEER: self._session_requests.steer,
+            methods.AUTHENTICATE.name: self._authenticate,
+            "auth/login": self._authenticate,
+            "_dragoman/sessions": self._pages.sessions,
+            "_dragoman/projects": self._pages.projects,
+            "_dragoman/queue/change": self._session_requests.change_queued,
+            "_dragoman/queue/resume": self._session_requests.resume_queue,
+            "_dragoman/files": self._files.find,
+            "_dragoman/revert": self._files.revert,
+            "_dragoman/search": self._search.search,
+            "_dragoman/inspect": self.inspector.inspect,
+            LINK: self.links.make,
+        }
 
     def close(self) -> None:
-        """End what reads files beside."""
-        self._handlers.files.close()
+        """Stop the thread that reads files."""
+        self._files.close()
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:
-        """Answer `initialize`, or that it has to come first."""
+        """Answer the first message of a connection over HTTP. Refuse all requests except `initialize`."""
         message = self._parse(line)
         if isinstance(message, Malformed):
             return make_error(message.id, message.code, message.problem)
-        if message.method != "initialize" or message.id is UNSET:
+        if message.method != methods.INITIALIZE.name or message.id is UNSET:
             id_ = NULL_ID if message.id is UNSET else bytes(message.id)
-            return make_error(id_, ErrorCode.INVALID_REQUEST, "a connection begins with the request initialize")
-        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-        def answer(response: bytes) -> None:
-            if not answered.done():
-                answered.set_result(response)
-
-        self._handshakes.initialize(viewer, bytes(message.id), message, answer)
-        return await answered
+            return make_error(id_, ErrorCode.INVALID_REQUEST, "the first request on a connection must be initialize")
+        answers: list[bytes] = []
+        await self._handshakes.initialize(viewer, bytes(message.id), message, answers.append)
+        return answers[0]
 
     def receive(self, viewer: Viewer, line: bytes) -> None:
-        """Take a message of a viewer."""
-        line = line.replace(b"\n", b" ")  # in JSON it can only be blank space, and elsewhere it ends the message
+        """Handle a message of a viewer."""
+        line = line.replace(b"\n", b" ")  # in JSON a newline is only white space, but it would end the line for agents
         message = self._parse(line)
         if isinstance(message, Malformed) and (mended := replace_lone_surrogates(line)) is not None:
             line, message = mended, self._parse(mended)
@@ -123,34 +168,44 @@ class Router:
             if message.answerable:
                 viewer.refuse(message.id, message.code, message.problem)
             else:
-                self.questions.answered_badly(viewer, message.id, message.problem)
-        elif self._handshakes.is_pending(viewer) and message.method != "initialize":
+                self._questions.answered_badly(viewer, message.id, message.problem)
+        # The order of these checks matters: hold messages until initialize is answered, then check a reader's rights.
+        elif self._handshakes.is_pending(viewer) and message.method != methods.INITIALIZE.name:
             self._handshakes.hold(viewer, message, line)
+        elif viewer.read_only and not self._admit_reader(viewer, message):
+            return
         elif message.method is None:
-            self.questions.answered(viewer, message, line)
+            self._questions.answered(viewer, message, line)
         elif message.id is UNSET:
             self._notification(viewer, message.method, message, line)
-        elif message.method == "initialize":
-            self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send)
+        elif message.method == methods.INITIALIZE.name:
+            self._start(self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send))
         else:
-            version = self._supervisor.version
+            version = self._host.version
             self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line, line, version))
 
     def viewer_left(self, viewer: Viewer) -> None:
-        """Forget a viewer; others are asked the questions that it has not answered."""
+        """Forget a viewer. Other viewers receive the questions that it has not answered."""
         self._handshakes.viewer_left(viewer)
-        self.questions.viewer_left(viewer)
+        self._questions.viewer_left(viewer)
         self.inspector.viewer_left(viewer)
-        self._handlers.search.viewer_left(viewer)
+        self._search.viewer_left(viewer)
         self.logins.viewer_left(viewer)
 
+    def open_question(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
+        """Return the question of an approval link, given the hash of its code. Apply the option first, if given."""
+        opened = self.links.open(hash_, option_id)
+        if opened is None:
+            return None
+        return LinkedQuestion({"agent": self._agent_title, **opened.described}, opened.is_offered)
+
     def initialize_params(self, viewer: Viewer) -> Raw:
-        """Return the params of a viewer's `initialize`, as it sent them."""
-        return self._handshakes.given_params(viewer)
+        """Return the params of a viewer's `initialize`, as the viewer sent them."""
+        return self._handshakes.sent_params(viewer)
 
     def begin_next(self, session: ServedSession) -> None:
         """Begin with the next prompt that waited for the end of a turn."""
-        self._handlers.sessions.begin_next(session)
+        self._session_requests.begin_next(session)
 
     def join_capabilities(self, params: Raw) -> Raw:
         """Add the capabilities of all connected viewers to params of `initialize`."""
@@ -160,6 +215,24 @@ class Router:
         limit = self._handshakes.limits.max_message_bytes
         return parse(line if len(line) <= limit else Oversized.of(line, limit))
 
+    def _admit_reader(self, viewer: Viewer, message: Message) -> bool:
+        """Return whether a read-only viewer may send this message. Refuse it if it is a request that may not be sent.
+
+        No other code checks the rights of readers. The check comes before any routing.
+        """
+        is_allowed = is_for_readers(message)
+        is_unnamed = message.method in _NAMING_A_SESSION and session_of(message.params) is None
+        if is_allowed and not is_unnamed:
+            return True
+        if message.method is not None and message.id is not UNSET:
+            code, problem = ErrorCode.INVALID_PARAMS, _NO_SESSION
+            if not is_allowed:
+                code = ErrorCode.INVALID_REQUEST
+                problem = f"this viewer is read-only and cannot send {message.method}; ask the owner for another link"
+            subscription = viewer.subscription(session_of(message.params))
+            viewer.refuse(bytes(message.id), code, problem, subscription)
+        return False
+
     def _request(self, request: ViewerRequest) -> None:
         viewer, session_id = request.viewer, request.session_id
         problem = self._objection(request)
@@ -168,100 +241,121 @@ class Router:
             return
         if viewer.translator is not None and not self._translate(request, viewer.translator):
             return
-        if session_id is not None:
-            viewer.outbox.note_use(session_id)
         request.begin(opens=session_id if request.method in _REOPENING else None)
         if request.method in _OPENING:
-            known = self._registry.find(session_id) if request.method in _REOPENING else None
-            self.questions.take_offers(request, known)
-        handle = self._handlers.find(request.method)
-        if handle is not None:
-            handle(request)
+            known = self._sessions.find(session_id) if request.method in _REOPENING else None
+            self._questions.register_servers(request, known)
+        self._begin_serving(request, self._handlers.get(request.method, self._pass_on))
+
+    def _begin_serving(self, request: ViewerRequest, serve: ServeRequest) -> None:
+        """Run the handler's first step now, so that messages reach the agent in the order in which they came."""
+        self._start(self._serve(request, serve))
+
+    async def _serve(self, request: ViewerRequest, serve: ServeRequest) -> None:
+        """Serve a request, and turn the handler's result or error into the answer. No other code does that."""
+        try:
+            reply = await serve(request)
+        except NoAnswerError as error:
+            request.fail(error.failure.data())
+        except RpcError as error:
+            request.refuse(error.code, error.data)
+        except Exception:
+            request.refuse(ErrorCode.INTERNAL_ERROR, "the bridge failed to serve this request; see its log")
+            raise
         else:
-            self._restorer.forward(request, session=self._registry.find(session_id))
+            if isinstance(reply, CallAnswer):
+                request.pass_on(reply.line)
+            elif reply is not None:
+                request.answer(reply)
+
+    async def _pass_on(self, request: ViewerRequest) -> Reply:
+        return await self._sessions.pass_on(request, self._sessions.find(request.session_id))
+
+    async def _authenticate(self, request: ViewerRequest) -> Reply:
+        """Pass a login to the agent, then reopen the sessions that it refused before the login."""
+        answer = await self._sessions.pass_on(request)
+        request.pass_on(answer.line)
+        if not answer.is_error:
+            self._host.initialize.has_login = True
+            self._sessions.wake_after_login()
+        return None
 
     def agent_ready(self) -> None:
-        """Note that the agent takes requests, maybe in another version than before."""
+        """Handle that the agent accepts requests, possibly in another version than before."""
         self._handshakes.agent_ready()
 
     def _translate(self, request: ViewerRequest, translator: RequestTranslator) -> bool:
-        """Put a request into the words of the agent's version; tells whether the agent can be asked it."""
-        viewer, session = request.viewer, self._registry.find(request.session_id)
+        """Translate a request into the agent's version. Return False if it was answered without the agent."""
+        viewer, session = request.viewer, self._sessions.find(request.session_id)
         try:
             check_params(viewer.version, request.method, request.params)
             is_set = request.method in _SETTING and session is not None
             made = translator.request(request.line, session.setup.fields if is_set and session is not None else None)
-        except InvalidParams as error:
+        except InvalidParamsError as error:
             viewer.send(explain_refusal(request.id, error), viewer.subscription(request.session_id))
             return False
         if isinstance(made, list):
-            if session is not None and request.method == "session/close":
-                self._cancel_turns(session)  # the agent has no such method
+            if session is not None and request.method == methods.SESSION_CLOSE.name:
+                session.cancel()  # the agent has no such method
             for line in made:
                 viewer.send(line, viewer.subscription(request.session_id))
             return False
-        is_prompt = request.method == "session/prompt"  # which the session answers, in the viewer's own version
+        # A prompt is answered by its session, in the viewer's own version.
+        is_prompt = request.method == methods.SESSION_PROMPT.name
         request.translator = None if is_prompt else translator
         request.method, request.params, request.line = made.method, made.params, made.line
         return True
 
-    def _cancel_turns(self, session: ServedSession) -> None:
-        """Cancel all that a session does, on behalf of a viewer that closes it."""
-        session.cancel_prompts()
-        session.turns.withdraw()
-        if session.info.turns and self._supervisor.is_ready:
-            self._supervisor.write(make_notification("session/cancel", {"sessionId": session.id}))
-        self.questions.cancel_session(session)
-
     def _objection(self, request: ViewerRequest) -> str | None:
-        """Give the reason why a request is not served, if there is one."""
+        """Return the reason to refuse a request, or None."""
         viewer = request.viewer
         limit = self._handshakes.limits.max_requests
         if viewer.capabilities is None:
             return f"{request.method} came before initialize was answered; send that first"
-        if viewer.read_only and request.method not in FOR_READERS:
-            return f"this viewer may only read, and {request.method} would do more; ask the owner for a link that may"
         if request.session_id is not None and not viewer.sees(request.session_id):
-            return f"this viewer may see one session, and {request.method} names another; ask the owner to share that"
+            return (
+                f"this viewer may access one session, and {request.method} names "
+                "another; ask the owner for a link to it"
+            )
         if request.id in viewer.requests:
-            return f"a request with the id {request.id.decode()} is still under way; give each its own"
+            return f"a request with the id {request.id.decode()} is still running; use a new id for each request"
         if len(viewer.requests) >= limit:
-            return f"{limit} requests of this viewer are under way; wait for answers before sending more"
+            return f"{limit} requests of this viewer are running, the limit; wait for responses before sending more"
         return None
 
     def _notification(self, viewer: Viewer, method: str, message: Message, line: bytes) -> None:
         if viewer.capabilities is None:
             return
-        session = self._registry.find(session_of(message.params))
-        if method == "_dragoman/leave":
+        session = self._sessions.find(session_of(message.params))
+        if method == LEAVE:
             if session is not None and viewer in session.subscriptions:
-                self._registry.unsubscribe(viewer, session)
-        elif viewer.read_only:
-            return
-        elif method == "$/cancel_request":
+                self._sessions.unsubscribe(viewer, session)
+        elif method == methods.CANCEL_REQUEST.name:
             self._cancel_request(viewer, message)
         else:
-            cancelled = session if method == "session/cancel" else None
+            # A cancel ends the prompts that wait here, the turn at the agent, and the open questions, in this order.
+            cancelled = session if method == methods.SESSION_CANCEL.name else None
             if cancelled is not None:
                 cancelled.cancel_prompts()
-            passed = line if method != MCP_MESSAGE else self.questions.to_agent(line, message.params, viewer)
-            if passed is not None and self._supervisor.is_ready and not self._supervisor.is_clogged:
-                self._supervisor.write(passed)
+            passed = line if method != MCP_MESSAGE else self._questions.to_agent(line, message.params, viewer)
+            if passed is not None and self._host.is_ready and not self._host.is_clogged:
+                self._host.write(passed)
                 for id_ in [] if cancelled is None else cancelled.turns.uninserted():
-                    self._supervisor.write(make_notification("$/cancel_request", {"requestId": Raw(id_)}))
+                    self._host.write(make_notification(methods.CANCEL_REQUEST.name, {"requestId": Raw(id_)}))
             if cancelled is not None:
-                self.questions.cancel_session(cancelled)
+                self._questions.cancel_session(cancelled)
 
     def _cancel_request(self, viewer: Viewer, message: Message) -> None:
+        """Cancel a request of a viewer, at the agent if it was sent there."""
         requested = fields_of(message.params).get("requestId")
         agent_id = None if requested is None else viewer.requests.agent_id(bytes(requested))
         if requested is None or agent_id is None:
             return
-        inserted = self._registry.session_of_prompt(agent_id)
+        inserted = self._sessions.session_of_prompt(agent_id)
         if inserted is not None:
-            self._supervisor.write(make_notification("session/cancel", {"sessionId": inserted.id}))
+            self._host.write(make_notification(methods.SESSION_CANCEL.name, {"sessionId": inserted.id}))
         elif agent_id:
             params = {**fields_of(message.params), "requestId": Raw(agent_id)}
-            self._supervisor.write(make_notification("$/cancel_request", params))
+            self._host.write(make_notification(methods.CANCEL_REQUEST.name, params))
         else:
-            self._restorer.withdraw(viewer, bytes(requested))
+            self._sessions.withdraw(viewer, bytes(requested))

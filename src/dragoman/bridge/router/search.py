@@ -1,8 +1,8 @@
-"""`_dragoman/search`: words that were said in sessions, found in their journals.
+"""`_dragoman/search`: finds words in the messages of sessions by reading their journals.
 
-Journals are read one after the other, the latest session first, in parts and in threads. Each part that has a hit is
-told at once (`_dragoman/found`), and the answer to the request says how far the search came. A viewer has one search
-at a time: the next one ends it. One search reads at a time for each agent.
+Journals are read one after the other, the latest session first, in parts. A thread matches each part. Hits are sent at
+once as `_dragoman/found`, and the answer to the request says how many sessions were searched. A viewer has one search
+at a time, and the next one ends it. Per agent, one search of an owner and one of a reader run at a time.
 """
 
 import asyncio
@@ -14,10 +14,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.delivery import Delivery, MessageRun, Viewer, ViewerRequest
+from dragoman.bridge.delivery import MessageRun
 from dragoman.bridge.envelope import make_notification
-from dragoman.bridge.registry import SessionRegistry
-from dragoman.errors import DragomanError, ErrorCode
+from dragoman.bridge.router.reply import Reply
+from dragoman.bridge.sessions import ServedSessions
+from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
+from dragoman.errors import DragomanError, ErrorCode, RpcError
 from dragoman.text import one_line
 from dragoman.wire.message import BAD_JSON
 
@@ -28,13 +30,13 @@ MIN_CHARS = 2
 
 MAX_HITS = 100
 MAX_HITS_OF_SESSION = 3
-"""One opens a session for the rest."""
+"""The user opens the session to see the rest."""
 
 MAX_READ_BYTES = 512 * 1024 * 1024
-"""For one search: some seconds of reading. The answer says that it stopped there."""
+"""Bytes read per search, which takes some seconds. The answer says that the search stopped there."""
 
 MAX_MESSAGE_CHARS = 1_000_000
-"""Of one message; what comes after is not searched."""
+"""Characters searched per message."""
 
 CONTEXT_CHARS = 60
 
@@ -69,7 +71,7 @@ _decode_many = msgspec.json.Decoder(list[_Block] | None).decode
 
 
 def _decode_blocks(content: Raw) -> list[_Block] | None:
-    """Decode one block, as chunks have it, or a list, as whole messages of version 2 have it."""
+    """Decode the content of a chunk, which is one block, or of a whole message of version 2, which is a list."""
     return [_decode_block(content)] if bytes(content)[:1] == b"{" else _decode_many(content)
 
 
@@ -77,7 +79,7 @@ Role = Literal["user", "agent"]
 
 
 class SearchHit(msgspec.Struct, rename="camel"):
-    """A place where all words of a search are in one message."""
+    """A message that has all words of a search."""
 
     session_id: str
     seq: int
@@ -89,7 +91,7 @@ class SearchHit(msgspec.Struct, rename="camel"):
 
 
 class _Message:
-    """A message, whose chunks are records in a row."""
+    """A message, collected from chunks in consecutive records."""
 
     def __init__(self, role: Role, message_id: str | None, seq: int) -> None:
         self.role: Role = role
@@ -98,7 +100,7 @@ class _Message:
         self._pieces: list[str] = []
         self._chars = 0
 
-    def goes_on(self, role: Role, message_id: str | None) -> bool:
+    def has_chunk(self, role: Role, message_id: str | None) -> bool:
         return role == self.role and message_id == self.message_id
 
     def add(self, text: str) -> None:
@@ -112,7 +114,7 @@ class _Message:
 
 
 class MessageMatcher:
-    """Finds words in the messages of one session, given its records in order; for threads."""
+    """Finds words in the messages of one session, given its records in order. Runs in threads."""
 
     def __init__(self, session_id: str, words: Sequence[str]) -> None:
         self._session_id = session_id
@@ -120,12 +122,12 @@ class MessageMatcher:
         self._phrase = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
         self._open: _Message | None = None
 
-    def take(self, runs: Sequence[MessageRun]) -> list[SearchHit]:
-        """Take the next records, and return the hits in messages that are whole by now."""
+    def feed(self, runs: Sequence[MessageRun]) -> list[SearchHit]:
+        """Add the next records, and return the hits in messages that are now complete."""
         hits: list[SearchHit] = []
         for run in runs:
             for seq, line in enumerate(run.messages(), run.first):
-                hits += self._take_line(seq, line)
+                hits += self._feed_line(seq, line)
         return hits
 
     def finish(self) -> list[SearchHit]:
@@ -133,7 +135,7 @@ class MessageMatcher:
         message, self._open = self._open, None
         return [] if message is None else list(self._match(message))
 
-    def _take_line(self, seq: int, line: bytes) -> list[SearchHit]:
+    def _feed_line(self, seq: int, line: bytes) -> list[SearchHit]:
         kind = _MESSAGE.search(line)
         if kind is None:
             return self.finish()
@@ -144,7 +146,7 @@ class MessageMatcher:
         except BAD_JSON:
             return self.finish()
         found: list[SearchHit] = []
-        if self._open is None or not self._open.goes_on(role, update.message_id):
+        if self._open is None or not self._open.has_chunk(role, update.message_id):
             found = self.finish()
             self._open = _Message(role, update.message_id, seq)
         for block in content or []:
@@ -163,34 +165,37 @@ class MessageMatcher:
 
 
 def _words(text: str) -> str:
-    """Make one line of a piece of text, which keeps the space at its ends."""
+    """Put a piece of text on one line, and keep the spaces at its ends."""
     inner = one_line(text)
     return f"{' ' * text[:1].isspace()}{inner}{' ' * text[-1:].isspace()}" if inner else ""
 
 
 class SessionSearch:
-    """Serves searches of viewers in the sessions of one agent."""
+    """Serves the searches of viewers in the sessions of one agent."""
 
-    def __init__(self, delivery: Delivery, registry: SessionRegistry) -> None:
+    def __init__(self, delivery: Delivery, sessions: ServedSessions) -> None:
         self._delivery = delivery
-        self._registry = registry
+        self._sessions = sessions
         self._latest: dict[Viewer, ViewerRequest] = {}
-        self._reading = asyncio.Semaphore(1)
+        self._reading = {is_reader: asyncio.Semaphore(1) for is_reader in (True, False)}
 
-    def search(self, request: ViewerRequest) -> None:
-        """Begin a search, which takes the place of an earlier one of this viewer."""
+    async def search(self, request: ViewerRequest) -> Reply:
+        """Answer `_dragoman/search`. The search replaces an earlier one of this viewer."""
         try:
             params = msgspec.json.decode(request.params, type=_Params)
         except BAD_JSON as error:
-            request.refuse(ErrorCode.INVALID_PARAMS, f"params: {error}; expected a query and a searchId")
-            return
+            problem = f"params: {error}; expected a query and a searchId"
+            raise RpcError(ErrorCode.INVALID_PARAMS, problem) from None
         words = params.query.split()
         if len(params.query.strip()) < MIN_CHARS or len(params.query) > MAX_QUERY_CHARS or len(words) > MAX_WORDS:
             expected = f"{MIN_CHARS} to {MAX_QUERY_CHARS} characters, at most {MAX_WORDS} words"
-            request.refuse(ErrorCode.INVALID_PARAMS, {"path": "params.query", "expected": expected})
-            return
+            raise RpcError(ErrorCode.INVALID_PARAMS, {"path": "params.query", "expected": expected})
         self._latest[request.viewer] = request
-        self._delivery.spawn(self._run(request, words, params.search_id))
+        try:
+            return await self._search(request, words, params.search_id)
+        finally:
+            if self._is_wanted(request):
+                self.viewer_left(request.viewer)
 
     def viewer_left(self, viewer: Viewer) -> None:
         """End the search of a viewer."""
@@ -199,55 +204,56 @@ class SessionSearch:
     def _is_wanted(self, request: ViewerRequest) -> bool:
         return self._latest.get(request.viewer) is request
 
-    async def _run(self, request: ViewerRequest, words: list[str], search_id: int) -> None:
+    async def _search(self, request: ViewerRequest, words: list[str], search_id: int) -> Reply:
+        """Search until all sessions are read, a limit is reached, or the viewer no longer wants the result."""
         viewer = request.viewer
         searched, hits, read_bytes = 0, 0, 0
-        async with self._reading:
+        async with self._reading[viewer.read_only]:
             for session_id in self._sessions_for(viewer):
                 if not self._is_wanted(request) or hits >= MAX_HITS or read_bytes >= MAX_READ_BYTES:
-                    break
+                    return {"searched": searched, "complete": False}
+                # A session is read only until it has enough hits. The viewer may send another search at each await.
                 matcher = MessageMatcher(session_id, words)
                 found = 0
                 async with aclosing(self._parts(session_id)) as parts:
                     async for runs in parts:
                         read_bytes += sum(len(run.lines) for run in runs)
-                        found += self._tell(viewer, search_id, await asyncio.to_thread(matcher.take, runs), found)
+                        found += self._send(viewer, search_id, await asyncio.to_thread(matcher.feed, runs), found)
                         is_enough = found >= MAX_HITS_OF_SESSION or read_bytes >= MAX_READ_BYTES
                         if is_enough or not self._is_wanted(request):
                             break
-                hits += found + self._tell(viewer, search_id, matcher.finish(), found)
+                if not self._is_wanted(request):
+                    return {"searched": searched, "complete": False}
+                hits += found + self._send(viewer, search_id, matcher.finish(), found)
                 searched += 1
-            else:
-                request.answer({"searched": searched, "complete": True})
-        request.answer({"searched": searched, "complete": False})
-        if self._is_wanted(request):
-            self.viewer_left(viewer)
+        return {"searched": searched, "complete": True}
 
     def _sessions_for(self, viewer: Viewer) -> list[str]:
-        """Give the sessions that lists show to a viewer, the latest first."""
-        return [listed.id for listed in self._registry.lists.newest(viewer)]
+        """Return the sessions that lists show to a viewer, the latest first."""
+        return [listed.id for listed in self._sessions.lists.newest(viewer)]
 
-    def _tell(self, viewer: Viewer, search_id: int, hits: list[SearchHit], before: int) -> int:
-        told = hits[: max(0, MAX_HITS_OF_SESSION - before)]
-        if told:
-            params: dict[str, Any] = {"searchId": search_id, "hits": told}
+    def _send(self, viewer: Viewer, search_id: int, hits: list[SearchHit], before: int) -> int:
+        """Send hits of a session up to the limit, of which `before` were sent. Return how many were sent."""
+        sent = hits[: max(0, MAX_HITS_OF_SESSION - before)]
+        if sent:
+            params: dict[str, Any] = {"searchId": search_id, "hits": sent}
             viewer.send(make_notification("_dragoman/found", params))
-        return len(told)
+        return len(sent)
 
     async def _parts(self, session_id: str) -> AsyncGenerator[list[MessageRun]]:
-        """Read the records of a session, open or not, in parts; records that cannot be read are left out."""
-        session = self._registry.find(session_id)
+        """Read the records of an open or stored session in parts. Stop at records that cannot be read."""
+        session = self._sessions.find(session_id)
         try:
             if session is None:
-                async with aclosing(self._delivery.journals.read_stored(session_id)) as parts:
+                async with aclosing(self._delivery.histories.read_stored(session_id)) as parts:
                     async for runs in parts:
                         yield runs
                 return
-            session.journal.flush()
-            reached, end = 0, session.journal.end
+            session.history.flush()
+            reached, end = 0, session.history.end
             while reached < end:
-                part = await session.journal.read(reached, end, with_cursors=False)
+                part = await session.history.read(reached, end)
                 reached = part.reached
                 yield part.runs
         except (OSError, DragomanError):
-            return  # the others are still searched
+            return  # the other sessions are still searched

@@ -1,36 +1,38 @@
-"""`_dragoman/sessions` and `_dragoman/projects`: the lists of the page, a part at a time.
+"""`_dragoman/sessions` and `_dragoman/projects`: the lists of the page, in parts.
 
-The page shows the latest sessions first and asks for more when a person does. So it never has all of them: what it has
-to say of all, such as how many are archived or which title fits a search, it asks for here.
+The page shows the latest sessions first and requests more when the user scrolls or asks for them. It never has all
+sessions. So it requests facts about all of them here, such as the number of archived ones or the matches of a search.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Iterable
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from dragoman.bridge.delivery import ListPlace, Viewer, ViewerRequest
-from dragoman.bridge.registry import GROUPS, SESSIONS, ListEntry, SessionLists
-from dragoman.bridge.router.list_cursor import make_list_cursor, read_list_cursor, refuse_cursor
-from dragoman.errors import ErrorCode
+from dragoman.bridge.delivery import ListPlace
+from dragoman.bridge.router.list_cursor import make_list_cursor, read_list_cursor, wrong_cursor
+from dragoman.bridge.router.reply import Reply
+from dragoman.bridge.sessions import GROUPS, SESSIONS, ListEntry, SessionLists
+from dragoman.bridge.viewers import Viewer, ViewerRequest
+from dragoman.errors import ErrorCode, RpcError
 from dragoman.store import PAGE_SESSIONS
 from dragoman.wire.message import BAD_JSON
 
 MAX_SESSIONS = 1_000
-"""In one answer: some hundred kilobytes."""
+"""Sessions per answer, which are some hundred kilobytes."""
 
 MAX_IDS = 100
 MAX_SEARCH_CHARS = 200
 
 PAGE_PROJECTS = 30
 PROJECT_SESSIONS = 5
-"""Of each project at first; a person asks for the others."""
+"""Sessions shown per project. The user asks for the others."""
 
 _SEARCHED_AT_ONCE = 2_000
-"""Sessions whose titles are looked at before others have their turn: some milliseconds."""
+"""Sessions to search before other tasks run, which takes some milliseconds."""
 
 
 class _SessionsParams(msgspec.Struct):
@@ -47,7 +49,7 @@ class _SessionsParams(msgspec.Struct):
 
     @property
     def list_name(self) -> tuple[str | None, ...]:
-        """What tells its list from others."""
+        """The parameters that distinguish this list from others."""
         return self.cwd, " ".join(self.words), *sorted(self.groups or GROUPS)
 
 
@@ -61,78 +63,65 @@ _Form = TypeVar("_Form")
 class SessionPages:
     """Serves the lists of the page."""
 
-    def __init__(self, lists: SessionLists, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+    def __init__(self, lists: SessionLists) -> None:
         self._lists = lists
-        self._spawn = spawn
 
-    def sessions(self, request: ViewerRequest) -> None:
-        """Answer `_dragoman/sessions`."""
+    async def sessions(self, request: ViewerRequest) -> Reply:
+        """Answer `_dragoman/sessions`: named sessions, or a page of a list or of a search."""
         params = _read(request, _SessionsParams)
-        if params is None:
-            return
         if params.ids is not None:
-            request.answer({"sessions": self._describe(self._named(request.viewer, params.ids))})
-            return
+            return {"sessions": self._describe(self._named(request.viewer, params.ids))}
         before = None if params.cursor is None else read_list_cursor(params.cursor, *params.list_name)
         if params.cursor is not None and before is None:
-            refuse_cursor(request)
-        elif params.words:
-            self._spawn(self._search(request, params, before))
+            raise wrong_cursor()
+        if params.words:
+            found = await self._search(request.viewer, params, before)
         else:
-            found = self._lists.newest(request.viewer, params.groups or GROUPS, params.cwd, before)
-            self._answer(request, params, list(islice(found, params.limit + 1)))
+            newest = self._lists.newest(request.viewer, params.groups or GROUPS, params.cwd, before)
+            found = list(islice(newest, params.limit + 1))
+        answer = self._page(params, found)
+        if params.cursor is None and params.cwd is None and not params.words:  # the first page of a whole list
+            answer["counts"] = self._lists.count(request.viewer)
+            answer["busy"] = self._describe(self._lists.busy(request.viewer))
+        return answer
 
-    def projects(self, request: ViewerRequest) -> None:
+    async def projects(self, request: ViewerRequest) -> Reply:
         """Answer `_dragoman/projects`: the directories with the latest sessions of each."""
         params = _read(request, _ProjectsParams)
-        if params is None:
-            return
         before = None if params.cursor is None else read_list_cursor(params.cursor, "projects")
         if params.cursor is not None and before is None:
-            refuse_cursor(request)
-            return
+            raise wrong_cursor()
         found = self._lists.newest_projects(request.viewer, before, PAGE_PROJECTS + 1)
         shown = found[:PAGE_PROJECTS]
         answer: dict[str, Any] = {"projects": [self._project(request.viewer, cwd) for _, cwd in shown]}
         if len(found) > len(shown):
             answer["nextCursor"] = make_list_cursor(shown[-1][0], "projects")
-        request.answer(answer)
+        return answer
 
     def _project(self, viewer: Viewer, cwd: str) -> dict[str, Any]:
         params = _SessionsParams(groups=[SESSIONS], cwd=cwd, limit=PROJECT_SESSIONS)
         found = self._lists.newest(viewer, (SESSIONS,), cwd)
         return {"cwd": cwd, **self._page(params, list(islice(found, PROJECT_SESSIONS + 1)))}
 
-    async def _search(self, request: ViewerRequest, params: _SessionsParams, before: ListPlace | None) -> None:
-        """Find the sessions whose title or directory has all words."""
+    async def _search(self, viewer: Viewer, params: _SessionsParams, before: ListPlace | None) -> list[ListEntry]:
+        """Return the sessions whose title or directory has all words."""
         found: list[ListEntry] = []
         while len(found) <= params.limit:
-            some = list(
-                islice(
-                    self._lists.newest(request.viewer, params.groups or GROUPS, params.cwd, before), _SEARCHED_AT_ONCE
-                )
-            )
+            newest = self._lists.newest(viewer, params.groups or GROUPS, params.cwd, before)
+            some = list(islice(newest, _SEARCHED_AT_ONCE))
             found += [each for each in some if self._fits(each, params.words)]
             if len(some) < _SEARCHED_AT_ONCE:
                 break
             before = some[-1].place
             await asyncio.sleep(0)
-        self._answer(request, params, found[: params.limit + 1])
+        return found[: params.limit + 1]
 
     def _fits(self, listed: ListEntry, words: list[str]) -> bool:
         text = f"{self._lists.title_of(listed)} {last_name(listed.cwd)}".lower()
         return all(word in text for word in words)
 
-    def _answer(self, request: ViewerRequest, params: _SessionsParams, found: list[ListEntry]) -> None:
-        """Answer with a page; the first one of a whole list also has what is true of all sessions."""
-        answer = self._page(params, found)
-        if params.cursor is None and params.cwd is None and not params.words:
-            answer["counts"] = self._lists.count(request.viewer)
-            answer["busy"] = self._describe(self._lists.busy(request.viewer))
-        request.answer(answer)
-
     def _page(self, params: _SessionsParams, found: list[ListEntry]) -> dict[str, Any]:
-        """Describe a page of a list, of which `found` has one session more if there is one."""
+        """Describe a page of a list. `found` has one session more than the page if there is a next page."""
         shown = found[: params.limit]
         page: dict[str, Any] = {"sessions": self._describe(shown)}
         if shown and len(found) > len(shown):
@@ -147,13 +136,12 @@ class SessionPages:
         return [self._lists.describe(each) for each in found]
 
 
-def _read(request: ViewerRequest, form: type[_Form]) -> _Form | None:
-    """Decode the params of a request; one that does not fit is refused."""
+def _read(request: ViewerRequest, form: type[_Form]) -> _Form:
+    """Decode the params of a request. Raises RpcError."""
     try:
         return msgspec.json.decode(bytes(request.params) or b"{}", type=form)
     except BAD_JSON as error:
-        request.refuse(ErrorCode.INVALID_PARAMS, f"params: {error}")
-        return None
+        raise RpcError(ErrorCode.INVALID_PARAMS, f"params: {error}") from None
 
 
 def last_name(path: str) -> str:

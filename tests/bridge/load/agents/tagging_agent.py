@@ -1,11 +1,11 @@
-"""An agent of many sessions at once, all of whose chunks say whose they are: `tagging_agent.py [STORE]`.
+"""`tagging_agent.py [STORE]`: an agent for many sessions at once, which tags each chunk with its session.
 
-A prompt is a JSON object: `chunks` updates with `pad` characters each, numbered from `first` on, which begin after
-`after_s` seconds and come every `every_s` seconds; before those whose numbers are in `asks` there is a permission
-request. The text of a chunk is JSON as well: its `session`, its number `n`, when it was made (`at`, of the clock that
-all processes share), and after a question the `answer`.
+A prompt is a JSON object. The agent sends `chunks` updates with `pad` characters each, numbered from `first`. They
+start after `after_s` seconds and follow every `every_s` seconds. Before the numbers in `asks` it sends a permission
+request. The text of a chunk is also JSON: its `session`, its number `n`, its time `at` (of the clock that all processes
+share), and after a question the `answer`.
 
-With STORE, a directory, it keeps what it said, and can load it; it waits for an older one to leave that directory.
+With STORE, a directory, it stores its chunks and can load sessions. It waits until an older agent leaves STORE.
 """
 
 import fcntl
@@ -133,7 +133,7 @@ class Agent:
         self.write(id=id_, method="session/request_permission", params=params)
 
     def answered(self, message):
-        turn = self.asked.pop(message["id"])  # one that was not asked, or answered twice, ends this agent
+        turn = self.asked.pop(message["id"])  # an answer to no question, or a second answer, ends this agent
         turn.answer = message["result"]["outcome"]["optionId"]
         heapq.heappush(self.due, turn)
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: a request, its answer, the next request."""
+"""HTTP/1.1 on one connection: one request after another, with h11."""
 
 from http import HTTPStatus
 
@@ -18,7 +18,7 @@ from dragoman.bridge.front.server.tcp import TcpConnection
 from dragoman.bridge.front.server.websocket import VERSION, Handshake, WebSocket, is_upgrade, read_handshake
 
 EVENTS_PER_TURN = 64
-"""Events of h11 in one turn: pieces of a body, mostly."""
+"""Events of h11 in one turn, mostly pieces of a body."""
 
 _CLOSE = (b"connection", b"close")
 _SAID_ALL = frozenset({h11.DONE, h11.MUST_CLOSE, h11.CLOSED})
@@ -39,18 +39,18 @@ class Http1:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
+        """Whether no request is running."""
         return self._request is None
 
     @property
     def is_full(self) -> bool:
-        """Whether the next request came early, or the body of this one waits for the application."""
+        """Whether the next request arrived early, or too much of this body waits for the application."""
         if self._is_paused:
             return bool(self._core.trailing_data[0])
         return self._request is not None and self._request.body.waiting_bytes >= MAX_BODY_WAITING_BYTES
 
     def receive(self, data: bytes) -> None:
-        """Take input."""
+        """Add received bytes to the input."""
         self._core.receive_data(data)
 
     def advance(self) -> bool:
@@ -67,31 +67,31 @@ class Http1:
             self._is_paused = event is h11.PAUSED
             if not isinstance(event, h11.Event):
                 return False  # h11 needs more input, or the answer of the application
-            self._take(event)
+            self._handle(event)
             if not self._connection.is_open:
                 return False
         return True
 
     def ping(self) -> bytes | None:
-        """Return nothing: HTTP/1.1 has no frame that asks for an answer."""
+        """Return None, because HTTP/1.1 has no pings."""
         return None
 
     def stop(self) -> None:
-        """End when the request under way is answered."""
+        """Close the connection once the running request is answered."""
         if self._request is None:
             self._connection.finish()
 
-    def lose(self) -> None:
-        """Tell the application that the client is gone."""
+    def mark_gone(self) -> None:
+        """Notify the application that the client has disconnected."""
         if self._request is not None:
-            self._request.body.lose()
+            self._request.body.mark_gone()
 
     def send(self, *events: h11.Event) -> None:
         """Send events, in one write."""
         self._connection.write(b"".join([self._core.send(event) or b"" for event in events]))
 
     def make_head(self, status: int, headers: Headers) -> h11.Response:
-        """Make the head of an answer; the last answer of a connection says `connection: close`."""
+        """Return the head of an answer. The last answer of a connection says `connection: close`."""
         closing = [_CLOSE] if self._connection.context.is_stopping else []
         return h11.Response(status_code=status, headers=[*headers, *closing], reason=_phrase(status))
 
@@ -101,7 +101,7 @@ class Http1:
             self.send(h11.InformationalResponse(status_code=100, headers=[]))
 
     def refuse(self, status: int, reason: str, headers: Headers | None = None) -> None:
-        """Answer a request that the application does not see, and end the connection."""
+        """Answer a request that the application does not see, and close the connection."""
         if self._core.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             own, body = make_refusal(reason)
             every = [*own, *(headers or []), date_header(), _CLOSE]
@@ -120,27 +120,27 @@ class Http1:
         return websocket
 
     def request_ended(self, request: "Http1Request") -> None:
-        """Let the next request come, because the application is done with this one."""
+        """Accept the next request, because the application has finished this one."""
         self._request = None
         if not self._connection.is_open:
             return
         if not request.is_complete:
-            self._give_up(request)
+            self._fail_request(request)
         elif self._core.our_state is h11.DONE and self._core.their_state is h11.DONE:
             self._core.start_next_cycle()
-            self._connection.note_use()
+            self._connection.record_use()
             self._connection.advance_soon()
         else:
             self._connection.finish(discard=self._core.their_state not in _SAID_ALL)
 
-    def _give_up(self, request: "Http1Request") -> None:
-        """End a connection whose answer is not complete, because half an answer must not look like a whole one."""
+    def _fail_request(self, request: "Http1Request") -> None:
+        """Answer 500, or cut the connection if half an answer was sent, so that it cannot look complete."""
         if request.is_answered:
             self._connection.abort()
         else:
-            self.refuse(500, "the bridge could not answer this request; its log says why")
+            self.refuse(500, "the bridge could not answer this request; see its log for the reason")
 
-    def _take(self, event: h11.Event) -> None:
+    def _handle(self, event: h11.Event) -> None:
         match event:
             case h11.Request():
                 self._begin(event)
@@ -176,7 +176,7 @@ class Http1:
         self._connection.context.spawn(request.run(scope))
 
     def _refuse_broken(self, status: int) -> None:
-        self.lose()
+        self.mark_gone()
         if status == 431:
             self._refuse_long_head()
         else:
@@ -185,7 +185,7 @@ class Http1:
     def _refuse_long_head(self) -> None:
         limit = self._max_head_bytes
         self.refuse(
-            431, f"the headers of the request are longer than {limit} bytes, the limit; send fewer or shorter ones"
+            431, f"the headers of the request are longer than the limit of {limit} bytes; send fewer or shorter ones"
         )
 
 
@@ -210,7 +210,7 @@ class Http1Request(ServedRequest):
         await self._send([], data, has_more=has_more)
 
     def finish(self) -> None:
-        """Let the next request come."""
+        """Accept the next request."""
         self.http.request_ended(self)
 
     async def _send(self, events: list[h11.Event], data: bytes, *, has_more: bool) -> None:
@@ -230,16 +230,16 @@ class WebSocketRequest(Http1Request):
     def __init__(self, connection: TcpConnection, http: Http1, head: RequestHead, handshake: Handshake) -> None:
         super().__init__(connection, http, head)
         self._handshake = handshake
-        self._is_told = False
+        self._sent_connect = False
         self._websocket: WebSocket | None = None
 
     async def receive(self) -> Message:
         """Return the next message of the WebSocket to the application."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._sent_connect:
+            self._sent_connect = True
             return {"type": "websocket.connect"}
         if self._websocket is not None:
-            return await self._websocket.take()
+            return await self._websocket.next_message()
         while (await self.body.receive())["type"] != "http.disconnect":
             pass
         return {"type": "websocket.disconnect", "code": 1006}
@@ -261,7 +261,7 @@ class WebSocketRequest(Http1Request):
             await super().send({**message, "type": kind.removeprefix("websocket.")})
 
     def finish(self) -> None:
-        """Close the WebSocket, or let the next request come."""
+        """Close the WebSocket, or accept the next request."""
         if self._websocket is not None:
             self._websocket.end()
         else:

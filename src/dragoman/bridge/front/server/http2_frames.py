@@ -1,7 +1,7 @@
 """The heads of HTTP/2 frames, read before h2 sees the frames, and the cost of each frame.
 
-h2 makes no event for some frames (a reset of a stream that is gone, the continuation of headers), so its events do not
-show the cost of a flood. Only the heads of frames are read here (RFC 9113, 4.1):
+h2 creates no event for some frames, such as CONTINUATION or the reset of a removed stream. Its events therefore do not
+reveal a flood. This module reads only the heads of frames (RFC 9113, 4.1):
 
     length (24 bits)  type (8)  flags (8)  stream (31, after one reserved bit)
 """
@@ -12,16 +12,14 @@ from typing import NamedTuple
 
 DATA = 0x0
 HEADERS = 0x1
-RST_STREAM = 0x3
-CONTINUATION = 0x9
 END_STREAM = 0x1
 
 HEAD_BYTES = 9
 SMALL_DATA_BYTES = 64
-"""A smaller piece of a body costs like a frame without content, unless it is the last."""
+"""A smaller piece of a body costs as much as a frame without content, unless it is the last piece."""
 
 RESET_COST = 5
-"""The cost of a request that is cancelled before its answer, because it has started the application."""
+"""The cost of cancelling an unanswered request, which has already started the application."""
 
 _HEAD = Struct("!HBBBL").unpack
 _STREAM_BITS = 0x7FFFFFFF
@@ -37,16 +35,16 @@ class FrameHead(NamedTuple):
 
 
 class FrameScanner:
-    """Finds the heads of frames in a stream of bytes that is cut at any place."""
+    """Finds the heads of frames in a byte stream that arrives in arbitrary pieces."""
 
     def __init__(self, skip_bytes: int) -> None:
         self._skip_bytes = skip_bytes
         self._head = b""
 
     def next(self, data: bytes, at: int) -> tuple[FrameHead | None, int]:
-        """Read on from an offset; returns the next head, if it is whole, and the end of its frame or of the data."""
-        # A frame is a head and a payload, and `data` can end inside either. `_skip_bytes` is the payload that is still
-        # to come, `_head` the part of a head that is here.
+        """Continue at an offset. Return the next head if it is complete, and the offset after its frame or the data."""
+        # A frame is a head and a payload, and `data` can end inside either. `_skip_bytes` is the number of missing
+        # payload bytes, and `_head` is the part of a head that has arrived.
         if self._skip_bytes:
             step = min(self._skip_bytes, len(data) - at)
             self._skip_bytes -= step
@@ -65,7 +63,7 @@ class FrameScanner:
 
 
 def cost_of(head: FrameHead, is_awaited: Callable[[int], bool]) -> int:
-    """Return the cost of a frame; `is_awaited` tells whether a stream is, or will be, a request without an answer."""
+    """Return the cost of a frame. `is_awaited` returns whether a stream is, or will be, an unanswered request."""
     match head.kind:
         case 0x1:
             return 0  # the guard limits requests

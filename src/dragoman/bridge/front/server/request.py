@@ -1,4 +1,4 @@
-"""One request as an ASGI scope, its body on the way to the application, and its answer."""
+"""One request as an ASGI scope, with its body and its answer."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ from dragoman.bridge.front.server.tcp import TcpConnection
 from dragoman.bridge.guard.answers import security_headers
 
 MAX_BODY_WAITING_BYTES = 64 * 1024
-"""Bytes of a body that are read before the application takes them."""
+"""Bytes of a body that are buffered until the application reads them."""
 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """The first line and the headers of a request; header names are in lower case."""
+    """The request line and the headers, with lower-case names."""
 
     method: str
     target: bytes
@@ -47,7 +47,7 @@ def make_scope(kind: str, head: RequestHead, connection: TcpConnection) -> Scope
         "headers": head.headers,
         "client": connection.address("peername"),
         "server": connection.address("sockname"),
-        "extensions": {CREDENTIAL_SHOWN: connection.note_credential},
+        "extensions": {CREDENTIAL_SHOWN: connection.record_credential},
     }
 
 
@@ -57,21 +57,21 @@ def date_header() -> tuple[bytes, bytes]:
 
 
 def make_refusal(reason: str) -> tuple[Headers, bytes]:
-    """Return the headers and the body of an error that the server itself answers."""
+    """Return the headers and the body of an error response from the server itself."""
     body = msgspec.json.encode({"error": reason})
     length = (b"content-length", b"%d" % len(body))
     return [(b"content-type", b"application/json"), length, *security_headers(html=False)], body
 
 
 class RequestBody:
-    """The body of a request between the connection and the application."""
+    """Buffers the body of a request between the connection and the application."""
 
-    def __init__(self, on_taken: Callable[[int], None]) -> None:
+    def __init__(self, on_read: Callable[[int], None]) -> None:
         self.waiting_bytes = 0
-        self._on_taken = on_taken
+        self._on_read = on_read
         self._pieces: deque[bytes] = deque()
         self._has_ended = False
-        self._is_taken = False
+        self._is_delivered = False
         self._is_gone = False
         self._changed = asyncio.Event()
 
@@ -86,38 +86,38 @@ class RequestBody:
         self._has_ended = True
         self._changed.set()
 
-    def lose(self) -> None:
-        """Mark the client as gone."""
+    def mark_gone(self) -> None:
+        """Mark the client as disconnected."""
         self._is_gone = True
         self._changed.set()
 
     def drop(self) -> int:
-        """Drop the pieces that were not taken, and return their size."""
+        """Drop the unread pieces and return their size."""
         size, self.waiting_bytes = self.waiting_bytes, 0
         self._pieces.clear()
         return size
 
     async def receive(self) -> Message:
-        """Return the next piece, or wait for it; after the last one wait until the client is gone."""
+        """Wait for the next piece and return it. After the last one, wait until the client disconnects."""
         while True:
             if self._is_gone:
                 return {"type": "http.disconnect"}
-            if not self._is_taken and (self._pieces or self._has_ended):
-                return self._take()
+            if not self._is_delivered and (self._pieces or self._has_ended):
+                return self._pop()
             self._changed.clear()
             await self._changed.wait()
 
-    def _take(self) -> Message:
+    def _pop(self) -> Message:
         data = b"".join(self._pieces)
         self.drop()
-        self._is_taken = self._has_ended
+        self._is_delivered = self._has_ended
         if data:
-            self._on_taken(len(data))
+            self._on_read(len(data))
         return {"type": "http.request", "body": data, "more_body": not self._has_ended}
 
 
 class ServedRequest(ABC):
-    """A request under way; the head of its answer is sent with the first piece, in one write."""
+    """A running request. The head of its answer is sent together with the first piece."""
 
     def __init__(self, connection: TcpConnection, head: RequestHead, body: RequestBody) -> None:
         self.head = head
@@ -133,7 +133,7 @@ class ServedRequest(ABC):
         """Run the application."""
         try:
             await self.connection.context.app(scope, self.receive, self.send)
-        except Exception:  # noqa: BLE001 -- the end of a request: its failure must not end the connection
+        except Exception:  # noqa: BLE001 -- boundary: a failed request must not end the connection
             _log.exception("the application failed at a request")
         finally:
             self.finish()
@@ -143,12 +143,12 @@ class ServedRequest(ABC):
         return await self.body.receive()
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application; raises ConnectionResetError if the client is gone."""
+        """Send a message from the application. Raises ConnectionResetError if the client has disconnected."""
         if message["type"] == "http.response.start":
             self._start = message
             return
         if self.is_complete:
-            raise ConnectionResetError("the answer is complete already")
+            raise ConnectionResetError("the response is already complete")
         data: bytes = message.get("body", b"")
         has_more = bool(message.get("more_body", False))
         start, self._start = self._start, None
@@ -169,4 +169,4 @@ class ServedRequest(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Clean up after the application, whether its answer is complete or not."""
+        """Clean up after the application, even if its answer is incomplete."""

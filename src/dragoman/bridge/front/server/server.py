@@ -1,4 +1,4 @@
-"""Serving the application on a socket: HTTP/1.1, HTTP/2 (also without TLS, by prior knowledge) and WebSockets."""
+"""The server on one listening socket: HTTP/1.1, HTTP/2 (with TLS, or by prior knowledge) and WebSockets."""
 
 import asyncio
 import errno
@@ -25,36 +25,36 @@ HTTP1_ALPN = "http/1.1"
 
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""The first bytes of an HTTP/2 client (RFC 9113, 3.4); no HTTP/1.1 request begins like them."""
+"""The first bytes of an HTTP/2 client (RFC 9113, 3.4). No HTTP/1.1 request begins with them."""
 
 TLS_HANDSHAKE_S = 30.0
 BACKLOG = 512
 ACCEPTS_PER_TURN = 16
-"""New connections in one turn of the event loop, so that open connections get their turns."""
+"""New connections per turn of the event loop, so that open connections are served as well."""
 
 NO_DESCRIPTORS_PAUSE_S = 0.1
-"""The pause when the process or the system has no file descriptors left."""
+"""Pause when the process or the system has run out of file descriptors."""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n"
-"""Refuses a connection before its protocol is known."""
+"""The answer to a connection that is refused before its protocol is known."""
 
 _log = logging.getLogger("dragoman.bridge.front")
 
 
-class CannotListen(DragomanError):
-    """The bridge cannot listen at an address, or cannot use a certificate."""
+class ListenError(DragomanError):
+    """The bridge cannot listen on an address, or cannot use a certificate."""
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """The files of a certificate with its chain, and of its key, both PEM."""
+    """The PEM files of a certificate chain and its key."""
 
     certificate: Path
     key: Path
 
 
 def make_context(tls: Tls) -> ssl.SSLContext:
-    """Make a TLS context as HTTP/2 requires (RFC 9113, 9.2); raises CannotListen."""
+    """Return a TLS context that meets the rules of HTTP/2 (RFC 9113, 9.2). Raises ListenError."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION
@@ -63,13 +63,13 @@ def make_context(tls: Tls) -> ssl.SSLContext:
     try:
         context.load_cert_chain(tls.certificate, tls.key)
     except OSError as error:
-        problem = error.strerror or "they do not belong together, or are not PEM files"
-        raise CannotListen(f"cannot use {tls.certificate} and {tls.key} for TLS: {problem}") from None
+        problem = error.strerror or "they do not match, or are not PEM files"
+        raise ListenError(f"cannot use {tls.certificate} and {tls.key} for TLS: {problem}") from None
     return context
 
 
 class Server:
-    """Serves an application on a socket while it is open: use it as an async context manager."""
+    """Serves an application on a listening socket. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Server:
             max_message_bytes=app.max_message_bytes,
             stall_s=stall_s,
             spawn=self._spawn,
-            on_credential=self._note_credential,
+            on_credential=self._record_credential,
             on_lost=self._forget,
         )
         self._requests: set[asyncio.Task[None]] = set()
@@ -100,7 +100,9 @@ class Server:
         self._connections: dict[TcpConnection, None] = {}
         """All connections, oldest first."""
         self._anonymous: dict[TcpConnection, None] = {}
-        """Connections that never had a valid credential, oldest first."""
+        """Connections without a valid credential so far, oldest first."""
+        self._readers: dict[str, dict[TcpConnection, None]] = {}
+        """Connections used only by readers, by share, oldest first."""
         self._emptied = asyncio.Event()
         self._emptied.set()
 
@@ -110,7 +112,7 @@ class Server:
         self._listening.setblocking(False)
         self._listening.listen(BACKLOG)
         self._loop.add_reader(self._listening, self._accept)
-        self._watch = asyncio.ensure_future(self._keep_watch())
+        self._watch = asyncio.ensure_future(self._check_connections())
         return self
 
     async def __aexit__(
@@ -120,7 +122,7 @@ class Server:
 
     @property
     def open_connections(self) -> int:
-        """How many TCP connections there are."""
+        """The number of TCP connections."""
         return len(self._connections)
 
     @property
@@ -129,7 +131,7 @@ class Server:
         return sum(connection.unsent_bytes for connection in self._connections)
 
     async def _stop(self) -> None:
-        """Close the listening socket, let open streams end, and cut those that do not."""
+        """Close the listening socket, wait for open streams to end, and cut the rest."""
         self._context.is_stopping = True
         self._loop.remove_reader(self._listening)
         self._listening.close()
@@ -170,7 +172,7 @@ class Server:
 
     def _wait_for_descriptors(self, error: OSError) -> None:
         _log.warning("a connection could not be accepted: %s", error.strerror)
-        self._cut_anonymous()
+        self._make_room()
         self._loop.remove_reader(self._listening)
         self._loop.call_later(NO_DESCRIPTORS_PAUSE_S, self._listen_again)
 
@@ -179,7 +181,7 @@ class Server:
             self._loop.add_reader(self._listening, self._accept)
 
     def _admit(self, peer: socket.socket) -> None:
-        if len(self._connections) >= self._limits.max_sockets and not self._cut_anonymous():
+        if len(self._connections) >= self._limits.max_sockets and not self._make_room():
             if self._tls is None:
                 with suppress(OSError):
                     peer.send(_BUSY)
@@ -204,9 +206,14 @@ class Server:
             lambda: connection, peer, ssl=self._tls, ssl_handshake_timeout=handshake_s
         )
 
-    def _cut_anonymous(self) -> bool:
-        """Cut the oldest connection that never had a credential; tells whether there was one."""
-        oldest = next(iter(self._anonymous), None)
+    def _make_room(self) -> bool:
+        """Cut a connection to make room for a new one. Return False if all connections are the owner's.
+
+        The cut connection is the oldest of the largest group: the anonymous connections, or the readers of one share.
+        A flood of connections can therefore only cut connections of its own group.
+        """
+        largest = max([self._anonymous, *self._readers.values()], key=len)
+        oldest = next(iter(largest), None)
         if oldest is None:
             return False
         opening = self._opening.get(oldest)
@@ -216,11 +223,23 @@ class Server:
         oldest.abort()
         return True
 
-    def _note_credential(self, connection: TcpConnection) -> None:
-        self._anonymous.pop(connection, None)
+    def _record_credential(self, connection: TcpConnection, share_id: str | None) -> None:
+        is_first = self._anonymous.pop(connection, self) is None
+        if share_id is None:
+            self._forget_reader(connection)
+        elif is_first:
+            self._readers.setdefault(share_id, {})[connection] = None
+
+    def _forget_reader(self, connection: TcpConnection) -> None:
+        for share_id, connections in list(self._readers.items()):
+            if connection in connections:
+                del connections[connection]
+                if not connections:
+                    del self._readers[share_id]
 
     def _forget(self, connection: TcpConnection) -> None:
         self._anonymous.pop(connection, None)
+        self._forget_reader(connection)
         self._connections.pop(connection, None)
         if not self._connections:
             self._emptied.set()
@@ -231,9 +250,9 @@ class Server:
         task = self._loop.create_task(work)
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
-        task.add_done_callback(lambda _: work.close())  # a coroutine that was cancelled before it began would warn
+        task.add_done_callback(lambda _: work.close())  # otherwise a coroutine cancelled before its start warns
 
-    async def _keep_watch(self) -> None:
+    async def _check_connections(self) -> None:
         while True:
             await asyncio.sleep(self._limits.watch_s)
             for connection in list(self._connections):
@@ -241,7 +260,7 @@ class Server:
 
 
 class ProtocolDetector:
-    """Waits until the protocol of a connection is known: by ALPN, else by the first bytes."""
+    """Detects the protocol of a connection by ALPN, or else by the first bytes."""
 
     is_idle = True
     is_full = False
@@ -252,11 +271,11 @@ class ProtocolDetector:
         self._first = b""
 
     def receive(self, data: bytes) -> None:
-        """Take input."""
+        """Add received bytes to the input."""
         self._first += data
 
     def advance(self) -> bool:
-        """Choose the protocol once enough bytes have arrived."""
+        """Select the protocol once enough bytes have arrived."""
         size = min(len(self._first), len(PREFACE))
         begins_http2 = self._first[:size] == PREFACE[:size]
         if self._connection.alpn != HTTP2_ALPN and begins_http2 and size < len(PREFACE):
@@ -267,12 +286,12 @@ class ProtocolDetector:
         return False
 
     def ping(self) -> bytes | None:
-        """Return None, because there is no protocol yet."""
+        """Return None, because the protocol is not known yet."""
         return None
 
     def stop(self) -> None:
         """Close the connection."""
         self._connection.finish()
 
-    def lose(self) -> None:
-        """Do nothing: no application has started."""
+    def mark_gone(self) -> None:
+        """Do nothing, because no application has started."""

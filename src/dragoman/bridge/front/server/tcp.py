@@ -1,14 +1,14 @@
-"""One TCP connection, under whatever protocol is spoken on it.
+"""One TCP connection, which carries HTTP/1.1, HTTP/2 or a WebSocket.
 
     OPENING ──connected (and TLS agreed)──► OPEN ──finish──► ENDING ──► LOST
                                               └────── cut, or the peer left ──►┘
 
-Work is done in turns: a protocol processes a bounded number of frames or events, then other tasks of the event loop
-run, then it goes on. While a turn is left to do, or the application has not taken its input, nothing is read from the
-socket.
+Work is done in turns. A protocol processes a bounded number of frames or events, then other tasks of the event loop
+run, and then the protocol continues. Nothing is read from the socket while another turn is scheduled, or while the
+application has not read its input.
 
-A connection that ends still sends its buffer. Input that arrives meanwhile is read and dropped, for a while: a socket
-that is closed with unread input is reset, and the reset can destroy the answer that says why.
+A closing connection still sends its buffer. For a while, arriving input is read and dropped. The reason is that closing
+a socket with unread input resets the connection, and the reset can destroy the answer that explains the error.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = logging.getLogger("dragoman.bridge.front")
 
 
 class Phase(Enum):
-    """The phase of a connection; the diagram above has the transitions."""
+    """The phase of a connection. The diagram above shows the transitions."""
 
     OPENING = auto()
     OPEN = auto()
@@ -41,12 +41,12 @@ class ConnectionProtocol(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
+        """Whether no request is running."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """Whether reading stops until the application takes some of the input."""
+        """Whether reading pauses until the application reads some of the input."""
         ...
 
     @property
@@ -55,23 +55,23 @@ class ConnectionProtocol(Protocol):
         ...
 
     def receive(self, data: bytes) -> None:
-        """Take input; `advance` processes it."""
+        """Add received bytes to the input, which `advance` processes."""
         ...
 
     def advance(self) -> bool:
-        """Do one turn of work; tells whether there is more to do at once."""
+        """Do one turn of work. Return whether another turn can follow at once."""
         ...
 
     def ping(self) -> bytes | None:
-        """Return a frame that the peer must answer; None if the protocol has none."""
+        """Return a frame that the peer must answer, or None if the protocol has none."""
         ...
 
     def stop(self) -> None:
-        """Take no new request, and end when those under way are answered."""
+        """Refuse new requests, and close once the running ones are answered."""
         ...
 
-    def lose(self) -> None:
-        """Tell the application that the peer is gone."""
+    def mark_gone(self) -> None:
+        """Notify the application that the peer has disconnected."""
         ...
 
 
@@ -84,14 +84,14 @@ class ServerContext(msgspec.Struct, kw_only=True):
     stall_s: float
     spawn: Callable[[Coroutine[Any, Any, None]], object]
     """Runs the application for a request."""
-    on_credential: "Callable[[TcpConnection], None]"
-    """Called each time that a request had a valid credential."""
+    on_credential: "Callable[[TcpConnection, str | None], None]"
+    """Called for each request with a valid credential, with the share id of a reader or None for the owner."""
     on_lost: "Callable[[TcpConnection], None]"
     is_stopping: bool = False
 
 
 class TcpConnection(asyncio.Protocol):
-    """Carries bytes for a protocol, no faster than the peer and the application read."""
+    """Carries bytes for a protocol at the speed at which the peer and the application read."""
 
     def __init__(self, context: ServerContext, start: "Callable[[TcpConnection], ConnectionProtocol]") -> None:
         self.context = context
@@ -105,7 +105,7 @@ class TcpConnection(asyncio.Protocol):
         self._end: asyncio.TimerHandle | None = None
         self._discarded_bytes = 0
         self._drain_waiters: list[asyncio.Future[None]] | None = None
-        """Writers that wait until the peer reads; None while the buffer has room."""
+        """Writers that wait until the peer reads, or None while the buffer has room."""
 
     # ── calls of asyncio ────────────────────────────────────────────────────────────────────────────
 
@@ -118,14 +118,14 @@ class TcpConnection(asyncio.Protocol):
         if self._phase is not Phase.OPEN:
             self._discard(len(data))
             return
-        self._liveness.heard(self._loop.time())
+        self._liveness.record_input(self._loop.time())
         self._protocol.receive(data)
         if self._turn is None:
             self._advance()
 
     def eof_received(self) -> None:
-        if self._phase is Phase.OPEN:  # a peer that closed one half may have closed both: it counts as gone
-            self._protocol.lose()
+        if self._phase is Phase.OPEN:  # half-closed: the peer may have closed both directions
+            self._protocol.mark_gone()
             self.finish()
 
     def pause_writing(self) -> None:
@@ -146,24 +146,24 @@ class TcpConnection(asyncio.Protocol):
                 handle.cancel()
         self.resume_writing()
         if was_open:
-            self._protocol.lose()
+            self._protocol.mark_gone()
         self.context.on_lost(self)
 
     # ── calls of protocols ───────────────────────────────────────────────────────────────────────────
 
     @property
     def scheme(self) -> str:
-        """Either http or https."""
+        """The scheme, http or https."""
         return "http" if self._transport.get_extra_info("ssl_object") is None else "https"
 
     @property
     def alpn(self) -> str | None:
-        """The protocol that ALPN chose; None without TLS."""
+        """The protocol selected by ALPN, or None without TLS."""
         ssl_object = self._transport.get_extra_info("ssl_object")
         return None if ssl_object is None else ssl_object.selected_alpn_protocol()
 
     def address(self, name: str) -> tuple[str, int] | None:
-        """Return `peername` or `sockname` as ASGI has them."""
+        """Return `peername` or `sockname` in the form of ASGI."""
         address: tuple[str, int] | None = self._transport.get_extra_info(name)
         return None if address is None else (address[0], address[1])
 
@@ -174,19 +174,19 @@ class TcpConnection(asyncio.Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes that were written and that the peer has not read."""
+        """Bytes that were written but not sent yet."""
         if self._phase in {Phase.OPENING, Phase.LOST}:
             return 0
         return self._transport.get_write_buffer_size() + self._protocol.unsent_bytes
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the connection has ended; a caller that sends much awaits `drained` afterwards."""
+        """Send bytes, unless the connection has ended. After large writes the caller awaits `drained`."""
         if self._phase is Phase.OPEN and data:
-            self._liveness.wrote(len(data))
+            self._liveness.record_output(len(data))
             self._transport.write(data)
 
     async def drained(self) -> None:
-        """Wait until the buffer has room; raises ConnectionResetError if the connection ends first."""
+        """Wait until the buffer has room. Raises ConnectionResetError if the connection ends first."""
         if self._drain_waiters is not None:
             waiter = self._loop.create_future()
             self._drain_waiters.append(waiter)
@@ -195,7 +195,7 @@ class TcpConnection(asyncio.Protocol):
             raise ConnectionResetError("the connection has ended")
 
     def advance_soon(self) -> None:
-        """Schedule another turn of work, because the application has taken some input."""
+        """Schedule another turn of work, because the application has read some input."""
         if self._turn is None and self._phase is Phase.OPEN:
             self._turn = self._loop.call_soon(self._advance)
 
@@ -204,17 +204,17 @@ class TcpConnection(asyncio.Protocol):
         self._protocol = protocol
         self.advance_soon()
 
-    def note_use(self) -> None:
-        """Start the idle time anew, because a request was answered."""
+    def record_use(self) -> None:
+        """Restart the idle time, because a request was answered."""
         self._idle_since = self._loop.time()
 
-    def note_credential(self) -> None:
+    def record_credential(self, share_id: str | None) -> None:
         """Raise the limit of frames without content, because a request had a valid credential."""
         self.idle_frames.change_rate(self.context.limits.frames)
-        self.context.on_credential(self)
+        self.context.on_credential(self, share_id)
 
     def finish(self, *, discard: bool = False) -> None:
-        """Send the buffer and close; with `discard`, read and drop what the peer may still be sending."""
+        """Send the buffer and close. With `discard`, read and drop further input until then."""
         if self._phase is not Phase.OPEN:
             return
         self._phase = Phase.ENDING
@@ -227,19 +227,19 @@ class TcpConnection(asyncio.Protocol):
             self._transport.write_eof()
 
     def expect_end(self) -> None:
-        """Cut the connection if it does not end soon."""
+        """Cut the connection if it does not end within the linger time."""
         if self._end is None:
             self._end = self._loop.call_later(self.context.limits.linger_s, self.abort)
 
     def abort(self) -> None:
-        """Cut the connection; bytes that were not sent are lost."""
+        """Cut the connection. Unsent bytes are lost."""
         if self._phase in {Phase.OPEN, Phase.ENDING}:
             self._transport.abort()
 
     # ── calls of the server ─────────────────────────────────────────────────────────────────────────
 
     def check(self, now: float) -> None:
-        """Ping the peer when it is time; cut the connection if the peer is dead or does not read; end an idle one."""
+        """Check the peer: ping it when due, cut the connection if it is dead or stalled, and close an idle one."""
         if self._phase is not Phase.OPEN:
             return
         limits, ping = self.context.limits, self._protocol.ping()
@@ -256,7 +256,7 @@ class TcpConnection(asyncio.Protocol):
             self.write(ping)
 
     def stop(self) -> None:
-        """End the connection as soon as no request is under way."""
+        """Close the connection as soon as no request is running."""
         if self._phase is Phase.OPEN:
             self._protocol.stop()
 
@@ -268,7 +268,7 @@ class TcpConnection(asyncio.Protocol):
             return
         try:
             has_more = self._protocol.advance()
-        except Exception:  # noqa: BLE001 -- the end of a connection: its failure must not end others
+        except Exception:  # noqa: BLE001 -- boundary: a failed connection must not end others
             _log.exception("a connection failed")
             self.abort()
             return
@@ -288,7 +288,7 @@ class TcpConnection(asyncio.Protocol):
 
 
 class LivenessAction(Enum):
-    """The action that a connection needs."""
+    """The action that a connection needs after a check."""
 
     NOTHING = "nothing"
     PING = "ping"
@@ -296,53 +296,53 @@ class LivenessAction(Enum):
 
 
 class Liveness:
-    """Whether the peer of a connection is alive, and whether it reads.
+    """Detects whether the peer of a connection is alive, and whether it reads.
 
-    Input shows that a peer is alive. WebSockets and HTTP/2 have a ping, which every peer must answer. HTTP/1.1 has
-    none, so TCP finds out: a machine that is gone does not acknowledge the comments in the event stream. A buffer that
-    gets smaller shows that a peer reads.
+    Input proves that the peer is alive. WebSockets and HTTP/2 have pings, which every peer must answer. HTTP/1.1 has
+    none, but a dead machine does not acknowledge the comments in an event stream, and TCP detects that. A shrinking
+    buffer proves that the peer reads.
     """
 
     def __init__(self, now: float) -> None:
-        self._heard_at = now
-        self._taken_at = now
+        self._input_at = now
+        self._read_at = now
         self._pinged_at = 0.0
         self._written_bytes = 0
-        self._taken_bytes = 0
+        self._read_bytes = 0
         self._unsent_bytes = 0
 
-    def heard(self, now: float) -> None:
-        """Note the time of input."""
-        self._heard_at = now
+    def record_input(self, now: float) -> None:
+        """Store the time of the last input."""
+        self._input_at = now
 
-    def wrote(self, size: int) -> None:
-        """Count bytes that are written."""
+    def record_output(self, size: int) -> None:
+        """Count written bytes."""
         self._written_bytes += size
 
     def judge(
         self, now: float, unsent_bytes: int, limits: ServerLimits, stall_s: float, *, can_ping: bool
     ) -> LivenessAction:
-        """Return the action that the connection needs now; after PING the ping counts as sent."""
-        # Bytes that were written and are not in the buffer any more have left to the peer. A buffer that is empty, or
-        # that got smaller, shows that the peer reads.
-        taken = self._written_bytes - unsent_bytes
-        if taken > self._taken_bytes or unsent_bytes == 0:
-            self._taken_at = now
-        if taken > self._taken_bytes and self._unsent_bytes > 0:
-            self._heard_at = now  # a peer that reads a full buffer is alive too
-        self._taken_bytes, self._unsent_bytes = taken, unsent_bytes
-        # Silence counts only after a ping: without one, nobody asked the peer for an answer.
-        is_silent = self._pinged_at > self._heard_at and now - self._heard_at >= limits.silence_s
-        if is_silent or now - self._taken_at >= stall_s:
+        """Return the action that the connection needs now. After PING, the ping counts as sent."""
+        # Written bytes that are no longer in the buffer were sent. An empty or shrinking buffer shows that the peer
+        # reads.
+        read_bytes = self._written_bytes - unsent_bytes
+        if read_bytes > self._read_bytes or unsent_bytes == 0:
+            self._read_at = now
+        if read_bytes > self._read_bytes and self._unsent_bytes > 0:
+            self._input_at = now  # a peer that reads is alive
+        self._read_bytes, self._unsent_bytes = read_bytes, unsent_bytes
+        # Silence counts only after a ping, because otherwise the peer had no reason to answer.
+        is_silent = self._pinged_at > self._input_at and now - self._input_at >= limits.silence_s
+        if is_silent or now - self._read_at >= stall_s:
             return LivenessAction.CUT
-        if can_ping and unsent_bytes == 0 and now - max(self._heard_at, self._pinged_at) >= limits.ping_s:
+        if can_ping and unsent_bytes == 0 and now - max(self._input_at, self._pinged_at) >= limits.ping_s:
             self._pinged_at = now
             return LivenessAction.PING
         return LivenessAction.NOTHING
 
 
 def watch_peers(listening: socket.socket, limits: ServerLimits) -> None:
-    """Let TCP detect machines that are gone; accepted sockets inherit the options."""
+    """Set the options by which TCP detects dead machines. Accepted sockets inherit them."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     silence_s, ping_s = int(limits.silence_s), int(limits.ping_s)

@@ -1,7 +1,7 @@
-"""A WebSocket on one connection (RFC 6455): frames by the protocol layer of `websockets`, messages for the application.
+"""A WebSocket on one connection (RFC 6455), with the protocol layer of `websockets`.
 
-Input is processed in small pieces, so that a block of tiny frames takes many turns. Each frame without content is paid
-from a token bucket; when that is empty, the WebSocket is closed.
+Input is processed in small pieces, so that a block of tiny frames needs many turns. Each frame without content is paid
+from a token bucket. If the bucket is empty, the WebSocket is closed.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from websockets.protocol import Protocol as FrameProtocol
 from dragoman.bridge.front.asgi import SEND_FRAMES, Headers, Message
 from dragoman.bridge.front.server.request import RequestHead
 from dragoman.bridge.front.server.tcp import TcpConnection
+from dragoman.wire.framing import too_long
 
 VERSION = b"13"
 
@@ -28,33 +29,45 @@ _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES = 16
 
 PIECE_BYTES = 1024
-"""Input of one step: at most 170 frames."""
+"""Input of one step, at most 170 frames."""
 
 FRAMES_PER_TURN = 64
 BYTES_PER_TURN = 64 * 1024
 
 MAX_WAITING_BYTES = 64 * 1024
 MAX_WAITING_MESSAGES = 64
-"""Messages that are read before the application takes them."""
+"""Messages that are buffered until the application reads them."""
 
 SMALL_BYTES = 1024
-"""A smaller fragment costs like a frame without content: clients that split messages make pieces of kilobytes."""
+"""A smaller fragment costs as much as a frame without content. Clients that split messages use larger pieces."""
 
 TINY_BYTES = 16
-"""No message of JSON-RPC is as short as this."""
+"""Every JSON-RPC message is longer than this."""
 
 _PING = b"\x89\x00"
 _CONTROL = frozenset({Opcode.PING, Opcode.PONG})
 
 
 class _ErrorsOnly(logging.LoggerAdapter[logging.Logger]):
-    """Passes errors only, because at other levels the library logs the content of frames."""
+    """Logs only errors, because at other levels the library logs the content of frames."""
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- named by the standard library
         return level >= logging.ERROR and super().isEnabledFor(level)
 
 
 _errors_only = _ErrorsOnly(logging.getLogger("dragoman.bridge.front"))
+
+
+class _Frames(FrameProtocol):
+    """The frames of one WebSocket. The error for a message that is too long names the limit and the fix."""
+
+    def __init__(self, max_message_bytes: int) -> None:
+        super().__init__(SERVER, max_size=max_message_bytes, logger=_errors_only)
+        self._max_message_bytes = max_message_bytes
+
+    def fail(self, code: int, reason: str = "") -> None:
+        is_too_long = code == CloseCode.MESSAGE_TOO_BIG
+        super().fail(code, f"{too_long(self._max_message_bytes)}; send smaller messages" if is_too_long else reason)
 
 
 class WebSocket:
@@ -65,7 +78,7 @@ class WebSocket:
 
     def __init__(self, connection: TcpConnection) -> None:
         self._connection = connection
-        self._core = FrameProtocol(SERVER, max_size=connection.context.max_message_bytes, logger=_errors_only)
+        self._core = _Frames(connection.context.max_message_bytes)
         self._input: deque[bytes] = deque()
         self._fragments: list[Frame] = []
         self._messages: deque[Message] = deque()
@@ -82,13 +95,13 @@ class WebSocket:
     # ── input ───────────────────────────────────────────────────────────────────────────────────────
 
     def receive(self, data: bytes) -> None:
-        """Take input."""
+        """Add received bytes to the input."""
         self._input.append(data)
 
     def advance(self) -> bool:
         """Process the input, piece by piece."""
-        # The library parses a piece at once, so a piece is small: a turn stops after so many frames or bytes, or when
-        # the application has enough messages to take.
+        # The library parses a whole piece at once, so pieces are small. A turn stops at the limit of frames or bytes,
+        # or when the application has enough unread messages.
         frames = size = 0
         while self._input and not self.is_full:
             if frames >= FRAMES_PER_TURN or size >= BYTES_PER_TURN:
@@ -99,7 +112,7 @@ class WebSocket:
             for frame in self._core.events_received():
                 frames += 1
                 if isinstance(frame, Frame):
-                    self._take(frame)
+                    self._handle(frame)
             self._flush()
             if not self._connection.is_open:
                 return False
@@ -112,14 +125,14 @@ class WebSocket:
     def stop(self) -> None:
         """Do nothing: the application closes the WebSocket."""
 
-    def lose(self) -> None:
-        """Tell the application that the client is gone."""
-        self._tell_end(CloseCode.ABNORMAL_CLOSURE)
+    def mark_gone(self) -> None:
+        """Notify the application that the client has disconnected."""
+        self._set_end(CloseCode.ABNORMAL_CLOSURE)
 
     # ── calls of the application ────────────────────────────────────────────────────────────────────
 
-    async def take(self) -> Message:
-        """Return the next message, or wait for it; at the end, the close code."""
+    async def next_message(self) -> Message:
+        """Wait for the next message and return it. At the end return the close code."""
         while not self._messages:
             if self._end is not None:
                 return self._end
@@ -133,7 +146,7 @@ class WebSocket:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application; raises ConnectionResetError if the client is gone."""
+        """Send a message from the application. Raises ConnectionResetError if the client has disconnected."""
         try:
             self._send(message)
         except InvalidState:
@@ -141,7 +154,7 @@ class WebSocket:
         await self._connection.drained()
 
     def end(self) -> None:
-        """Close the WebSocket, because the application is done."""
+        """Close the WebSocket, because the application has finished."""
         if self._core.state is State.OPEN:
             self._fail(CloseCode.INTERNAL_ERROR, "")
             self._flush()
@@ -170,10 +183,10 @@ class WebSocket:
             self._input.appendleft(data[PIECE_BYTES:])
         return data[:PIECE_BYTES]
 
-    def _take(self, frame: Frame) -> None:
+    def _handle(self, frame: Frame) -> None:
         if self._has_failed:
             return
-        if not self._connection.idle_frames.take(_cost(frame)):
+        if not self._connection.idle_frames.acquire(_cost(frame)):
             self._fail(CloseCode.POLICY_VIOLATION, "too many frames that carry nothing")
         elif frame.opcode not in _CONTROL and frame.opcode is not Opcode.CLOSE:
             self._fragments.append(frame)
@@ -190,20 +203,20 @@ class WebSocket:
             try:
                 message["text"] = data.decode()
             except UnicodeDecodeError:
-                self._fail(CloseCode.INVALID_DATA, "a text message has to be UTF-8")
+                self._fail(CloseCode.INVALID_DATA, "a text message must be UTF-8")
                 return
         self._messages.append(message)
         self._waiting_bytes += len(data)
         self._arrived.set()
 
     def _fail(self, code: CloseCode, reason: str) -> None:
-        """Close because of a fault of the client, and ignore its further frames."""
+        """Close the WebSocket with an error, and ignore further frames."""
         self._has_failed = True
         if self._core.state is State.OPEN:
             self._core.fail(code, reason)
 
     def _flush(self) -> None:
-        """Send the bytes of the protocol; the connection ends after its last ones."""
+        """Send the queued frames. After the last ones, close the connection."""
         writes = self._core.data_to_send()
         if not writes:
             return
@@ -212,10 +225,10 @@ class WebSocket:
             return
         self._input.clear()
         close = self._core.close_rcvd or self._core.close_sent
-        self._tell_end(CloseCode.ABNORMAL_CLOSURE if close is None else close.code)
+        self._set_end(CloseCode.ABNORMAL_CLOSURE if close is None else close.code)
         self._connection.finish(discard=self._core.close_rcvd is None)
 
-    def _tell_end(self, code: int) -> None:
+    def _set_end(self, code: int) -> None:
         if self._end is None:
             self._end = {"type": "websocket.disconnect", "code": int(code)}
             self._arrived.set()
@@ -233,13 +246,13 @@ def _cost(frame: Frame) -> int:
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """The parts of a WebSocket request that the answer needs."""
+    """The parts of a WebSocket request that are needed for its answer."""
 
     key: bytes
     subprotocols: list[str]
 
     def accept(self, subprotocol: str | None, headers: Headers) -> Headers:
-        """Return the headers of the answer that accepts the WebSocket; no extension is accepted."""
+        """Return the headers that accept the WebSocket, without extensions."""
         proof = base64.b64encode(hashlib.sha1(self.key + _GUID, usedforsecurity=False).digest())
         chosen = [] if subprotocol is None else [(b"sec-websocket-protocol", subprotocol.encode())]
         switch = [(b"upgrade", b"websocket"), (b"connection", b"upgrade"), (b"sec-websocket-accept", proof)]
@@ -247,7 +260,7 @@ class Handshake(msgspec.Struct, frozen=True):
 
 
 def is_upgrade(head: RequestHead) -> bool:
-    """Tell whether a request asks for a WebSocket; one with a body is an ordinary request."""
+    """Return whether a request asks for a WebSocket. A request with a body does not."""
     names = {name for name, _ in head.headers}
     if head.method != "GET" or head.http_version != "1.1" or names & {b"content-length", b"transfer-encoding"}:
         return False
@@ -255,12 +268,12 @@ def is_upgrade(head: RequestHead) -> bool:
 
 
 def read_handshake(head: RequestHead) -> Handshake | str:
-    """Read a request for a WebSocket; returns the problem in words if it is not valid."""
+    """Parse a WebSocket request, or return a description of the problem."""
     keys = [value for name, value in head.headers if name == b"sec-websocket-key"]
     if len(keys) != 1 or not _is_key(keys[0]):
         return "Sec-WebSocket-Key is missing or broken; expected 16 bytes in base64"
     if list(_tokens(head, b"sec-websocket-version")) != [VERSION]:
-        return "Sec-WebSocket-Version has to be 13"
+        return "Sec-WebSocket-Version must be 13"
     subprotocols = [one.decode("latin-1") for one in _values(head, b"sec-websocket-protocol")]
     return Handshake(keys[0], subprotocols)
 

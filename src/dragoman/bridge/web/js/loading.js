@@ -1,9 +1,9 @@
-// Watches the page load: a file that does not arrive leads to one reload by itself, then to words and a button.
-// It depends on no other file, and runs before all others: therefore it is not a module. A page that has begun
-// removes #loading, and what fails after that is its own matter.
+// Watches the page load. A file that fails to load causes one automatic reload, then a message with a button.
+// Not a module, because it must run first and not depend on other files. A page that has started
+// removes #loading, and later failures are not handled here.
 (() => {
   const RETRIED = "dragoman.load-retried";
-  // A change of the network, the usual cause, takes a moment.
+  // The usual cause is a network change, which takes a moment.
   const RETRY_MS = 500;
   let hasFailed = false;
 
@@ -16,7 +16,7 @@
     else document.documentElement.classList.add("load-failed");
   }
 
-  // Without storage nothing guards against a page that reloads for ever.
+  // Without storage, the page could reload for ever, so it does not reload.
   function mayRetry() {
     try {
       if (sessionStorage.getItem(RETRIED) !== null) return false;
@@ -32,12 +32,12 @@
   document.addEventListener(
     "load",
     (event) => {
-      // Scripts may arrive where styles do not: then the page was tried again, and is not once more.
+      // Scripts may load although styles failed. After one reload, do not reload again.
       if (hasFailed || !(event.target instanceof HTMLScriptElement) || event.target.type !== "module") return;
       try {
         sessionStorage.removeItem(RETRIED);
       } catch {
-        // It was never set.
+        // Storage is not available, so the mark was never set.
       }
     },
     true,

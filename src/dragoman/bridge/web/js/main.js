@@ -1,4 +1,4 @@
-/** Puts the page together: the login view when the bridge does not know us, else everything else. */
+/** Builds the page, or the login view if the browser is not logged in. */
 
 import { App } from "./app/app.js";
 import { Questions } from "./questions/questions.js";
@@ -78,7 +78,7 @@ function start(config) {
   listenForKeys(app, { focusSidebar: drawer.focus, newSession });
   app.state.addEventListener(
     "connection",
-    () => app.state.connection.phase === "refused" && showLogin(body, "The bridge no longer knows this browser."),
+    () => app.state.connection.phase === "refused" && showLogin(body, "This browser is no longer signed in."),
   );
   app.start();
   Object.assign(globalThis, { dragoman: app });
@@ -97,7 +97,7 @@ function mountViews(app) {
 }
 
 /**
- * The conversation goes on when the list of sessions is broken.
+ * Load the sidebar. The conversation works without it if loading fails.
  *
  * @param {App} app
  */
@@ -112,7 +112,7 @@ async function mountSessions(app) {
       el(
         "div",
         { class: "loading", role: "status" },
-        el("p", {}, "The list of sessions could not be loaded."),
+        el("p", {}, "The session list could not be loaded."),
         el("button", { type: "button", class: "button", onclick: () => location.reload() }, icon("refresh"), "Reload"),
       ),
     );
@@ -147,7 +147,7 @@ function mountReviewOnce(app) {
 }
 
 /**
- * On a phone the sidebar lies over the page and is called by a button.
+ * On a phone the sidebar is a drawer over the page, opened by a button.
  *
  * @param {App} app
  */
@@ -165,7 +165,7 @@ function mountDrawer(app) {
   part("scrim").addEventListener("click", () => set(false));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !root.classList.contains("drawer-open")) return;
-    // A dialog or menu over the drawer closes first.
+    // A dialog or menu over the drawer closes before the drawer.
     if (document.querySelector("dialog[open], :popover-open")) return;
     event.preventDefault();
     set(false);

@@ -1,4 +1,4 @@
-// Runs before anything is drawn, so that no page flashes in the other theme: therefore it is not a module.
+// Not a module, because it must run before the first paint. Otherwise the page would flash in the other theme.
 (() => {
   const theme = localStorage.getItem("dragoman.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

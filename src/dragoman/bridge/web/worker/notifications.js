@@ -1,8 +1,8 @@
 /**
- * The service worker of the page: it is there because browsers of phones show notifications through one alone.
+ * The service worker of the page, which exists because phone browsers need one for notifications.
  *
- * It opens the page at a session when a person clicks on a notification, and does nothing else. It answers no requests
- * of the page, keeps nothing, and knows no token. Its scope is its own directory, so that it controls no page.
+ * It only opens the page at a session when the user clicks on a notification. It answers no requests
+ * of the page, stores nothing and has no token. Its scope is its directory, so that it controls no page.
  */
 
 addEventListener("notificationclick", (event) => {
@@ -12,7 +12,7 @@ addEventListener("notificationclick", (event) => {
 
 /** @param {{ agent: string | null, session: string }} place */
 async function show({ agent, session }) {
-  // The page of this bridge: another one may be below another path of the same address.
+  // Only this bridge's page: another bridge may have another path on the same host.
   const home = new URL("../../", registration.scope).href;
   const fragment = `#${[agent ?? "", session].map(encodeURIComponent).join("/")}`;
   const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
@@ -23,6 +23,6 @@ async function show({ agent, session }) {
     return;
   }
   page.postMessage({ open: { agent, session } });
-  // A browser may refuse to bring a window to the front; the session is open in it all the same.
+  // A browser may refuse to focus a window. The session is still opened in it.
   await page.focus().catch(() => {});
 }

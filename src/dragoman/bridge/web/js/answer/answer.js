@@ -1,19 +1,19 @@
-/** The page behind a link to one question: what is asked, the answers that hold once, and how it was settled. */
+/** The page of an answer link: the question, its allow-once and reject-once answers, and the outcome. */
 
 import { sentence } from "../connection/failure.js";
 import { el, fill, find, icon } from "../page/dom.js";
 import { detail, heading } from "../questions/proposal.js";
 import { oneLine, visible } from "../text/safe.js";
 
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 1_000;
 
 /** @type {Record<string, string>} */
 const SETTLED = {
-  link: "This question was answered by the link",
-  viewer: "This question was answered in the conversation already",
-  timeout: "Nobody answered this question in time, so it was refused",
-  cancel: "The turn was stopped, so this question needs no answer any more",
-  agent: "The agent took this question back",
+  link: "This request was answered with this link",
+  viewer: "This request was already answered in the conversation",
+  timeout: "No answer came in time, so the request was denied",
+  cancel: "The turn was stopped, so no answer is needed",
+  agent: "The agent withdrew this request",
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("answer"));
@@ -21,6 +21,7 @@ const code = location.hash.slice(1);
 /** @type {number | undefined} */
 let looking = undefined;
 let isAnswering = false;
+let isLooking = false;
 
 /**
  * @param {string | null} option
@@ -43,15 +44,16 @@ async function begin() {
 /** @param {bridge.LinkedQuestion} question */
 function show(question) {
   clearInterval(looking);
+  looking = undefined;
   if (question.state === "open") return ask(question);
-  if (question.state === "failed") return say("warning", "This did not work", `${question.words} Your answer may not have arrived.`, true);
-  if (question.state === "over") return say("clock", "The time of this link is over", "Ask for another link. The question may still wait in the conversation.");
-  if (question.state === "gone") return say("warning", "This question is gone", "The bridge that asked it has ended, and the turn with it. Look at the conversation, and ask again there.");
+  if (question.state === "failed") return say("warning", "That did not work", `${question.words} Your answer may not have arrived.`, true);
+  if (question.state === "over") return say("clock", "This link has expired", "Ask for a new link. The request may still be open in the conversation.");
+  if (question.state === "gone") return say("warning", "This request no longer exists", "The bridge has stopped, and the turn ended with it. Open the conversation and send the prompt again.");
   if (question.state === "unknown")
-    return say("warning", "No question belongs to this link", "It is not whole, or the bridge was started again since. Ask for another link.");
+    return say("warning", "This link is not valid", "The link is incomplete, or the bridge was restarted since it was created. Ask for a new link.");
   const choice = question.choice ? `: ${oneLine(question.choice)}` : "";
   const mine = isAnswering && question.by === "link";
-  say("check", mine ? `Answered${choice}` : "Already settled", mine ? "The agent goes on. This link is used up." : `${SETTLED[question.by] ?? "This question was settled"}${choice}. This link is used up.`);
+  say("check", mine ? `Answered${choice}` : "This request is closed", mine ? "The agent continues. This link cannot be used again." : `${SETTLED[question.by] ?? "It needs no answer"}${choice}. This link cannot be used again.`);
 }
 
 /** @param {Extract<bridge.LinkedQuestion, { state: "open" }>} question */
@@ -76,14 +78,19 @@ function ask({ agent, shown, options, expires }) {
     detail(call, undefined, cwd),
     el("div", { class: "question-actions" }, buttons),
     status,
-    el("p", { class: "answer-hint" }, `Your answer counts once, for this question alone. The link works until ${until}.`),
+    el("p", { class: "answer-hint" }, `Your answer counts once, for this request only. The link expires ${until}.`),
   );
-  document.title = `${visible(call.title || "A question")} · Dragoman`;
-  // It may be answered elsewhere meanwhile.
-  looking = setInterval(async () => {
-    const now = await post(null);
-    if (!isAnswering && now.state !== "open" && now.state !== "failed") show(now);
-  }, LOOK_EVERY_MS);
+  document.title = `${visible(call.title || "Permission request")} · Dragoman`;
+  looking = setInterval(look, LOOK_EVERY_MS);
+}
+
+/** Check whether the question was answered elsewhere. */
+async function look() {
+  if (looking === undefined || isLooking || document.visibilityState !== "visible") return;
+  isLooking = true;
+  const now = await post(null);
+  isLooking = false;
+  if (!isAnswering && now.state !== "open" && now.state !== "failed") show(now);
 }
 
 /**
@@ -94,9 +101,11 @@ function ask({ agent, shown, options, expires }) {
  */
 function say(drawing, title, words, again = false) {
   document.title = `${title} · Dragoman`;
-  const retry = again && el("button", { type: "button", class: "button", onclick: begin }, icon("refresh"), "Look again");
+  const retry = again && el("button", { type: "button", class: "button", onclick: begin }, icon("refresh"), "Check again");
   fill(main, el("h1", { class: "question-title", tabindex: "-1" }, icon(drawing), el("span", {}, title)), el("p", { role: "status" }, words), retry);
   find(main, "h1")?.focus();
 }
 
+// Browsers stop the timers of hidden pages.
+document.addEventListener("visibilitychange", look);
 begin();

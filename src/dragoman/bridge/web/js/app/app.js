@@ -1,38 +1,38 @@
 /**
- * The object that the parts of the page share. Every part gets the one `app` and builds itself from it.
+ * The object that all parts of the page share. Each part receives `app` in its constructor.
  *
  *   app.config        the answer of ./config.json: {agents: [{name, title}], cwd, version, role}
- *   app.readOnly      true for a reader: nothing may be sent but initialize, list, load and resume
- *   app.agentName     the chosen agent's name; `app.chooseAgent(name)` connects to another one
- *   app.initialized   the whole result of initialize, null before it
- *   app.capabilities  agentCapabilities of it, {} before it
+ *   app.readOnly      true for a reader, who may only send initialize, list, load and resume
+ *   app.agentName     the selected agent's name; `app.chooseAgent(name)` connects to another one
+ *   app.initialized   the result of initialize, null before it
+ *   app.capabilities  its agentCapabilities, {} before it
  *   app.connection    `.request(method, params)` → Promise (rejects with a Failure), `.notify`, `.on(method, fn)`,
  *                     `.onRequest(method, fn)`, `.state` ({phase, …}, see connection.js), `.isOpen`
- *   app.state         an EventTarget (state.js) with the state that is shown; its events carry no detail, read the field:
+ *   app.state         an EventTarget (state.js) with the shown state. Its events have no detail, so read the field:
  *                       "connection"  state.connection   the same as connection.state
  *                       "agent"       state.agent        the last `_dragoman/agent`: {state, reason, stderr, retryInS}
- *                       "auth"        state.auth         the last auth/status of the agent, null if it tells none
- *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (see state.js), of the
- *                                                        sessions that were told of; app.lists asks for others
- *                       "news"        state.news         the last `_dragoman/session`, before it is noted
+ *                       "auth"        state.auth         the last auth/status of the agent, null if it sends none
+ *                       "sessions"    state.sessions     Map of id → the last `_dragoman/session` (state.js) of the
+ *                                                        known sessions; app.lists requests others
+ *                       "news"        state.news         the last `_dragoman/session`, before it is stored
  *                       "session"     state.session      the open session (session.js) or null; also fired when the
  *                                                        facts about it change (title, running, options)
  *                       "view"        state.view         "conversation" or "inspector"
- *                       "introduction"  app.introductions  the agent told about an empty conversation
- *   app.lists                  the lists of sessions, each as far as it was loaded (lists/session_lists.js)
- *   app.openSession(id)        shows a session; resolves when its history is there
+ *                       "introduction"  app.introductions  the agent's introduction for an empty conversation
+ *   app.lists                  the session lists, each loaded up to some point (lists/session_lists.js)
+ *   app.openSession(id)        shows a session; resolves when its history has arrived
  *   app.newSession(params)     session/new with {cwd, mcpServers}, both optional; shows it, resolves to its id
- *   app.canSteer               whether the agent takes messages into a turn that is under way
- *   app.findFiles(query)       the files of the session's directories whose paths fit, from the bridge
- *   app.forkSession(id)        session/fork of a session, shows the copy
- *   app.deleteSession(id)      session/delete; the open one is left
+ *   app.canSteer               whether the agent accepts messages during a running turn
+ *   app.findFiles(query)       the matching files in the session's directories, from the bridge
+ *   app.forkSession(id)        session/fork; shows the copy
+ *   app.deleteSession(id)      session/delete; leaves the session if it is open
  *   app.renameSession(id, title)                    session/set_title
  *   app.archiveSession(id), app.unarchiveSession(id)
  *   app.show(view)             "conversation", "review" or "inspector"
  *   app.closeDrawer()          on a phone, hides the sidebar again
- *   app.propose(text)          puts a message into the composer, for the person to send
- *   app.composer               the message field, once it is there
- *   app.toast(words, kind)     a short note on screen, kind "info", "hint" or "error"; read aloud too
+ *   app.propose(text)          puts a message into the composer for the user to send
+ *   app.composer               the message field, once it is loaded
+ *   app.toast(words, kind)     shows a short note of kind "info", "hint" or "error", which is also read aloud
  *   app.announce(words)        only read aloud
  */
 
@@ -60,14 +60,14 @@ const CLIENT = {
 /** @type {Array<page.Question["method"]>} */
 const QUESTIONS = ["session/request_permission", "elicitation/create"];
 
-// Each keeps its whole transcript in memory.
+// Cached sessions, each with its whole transcript in memory.
 const MOST_KNOWN = 20;
 
 export class App {
   /** @type {Map<string, Session>} */
   #known = new Map();
-  // Raised with each wish of the person to be elsewhere: a session that is looked up for an earlier one is not shown.
-  #wishes = 0;
+  // Incremented on each navigation, so that a session found for an earlier one is not shown.
+  #navigations = 0;
 
   /** @param {bridge.Config} config */
   constructor(config) {
@@ -95,7 +95,7 @@ export class App {
   }
 
   /**
-   * Whether a link can be made that answers one question: the bridge can, and an option holds only once.
+   * Whether an answer link is possible: the bridge supports it, and some option applies only once.
    *
    * @param {acp.PermissionOption[]} options
    */
@@ -109,13 +109,13 @@ export class App {
   }
 
   /**
-   * The content beyond text that the model takes: another one than at the start may take other content.
+   * Set the content types that the current model accepts. They can change with the model.
    *
-   * @param {string[]} takes
+   * @param {string[]} types
    */
-  noteTakes(takes) {
-    const told = this.capabilities.promptCapabilities;
-    if (told) Object.assign(told, { image: takes.includes("image"), audio: takes.includes("audio") });
+  setContentTypes(types) {
+    const supported = this.capabilities.promptCapabilities;
+    if (supported) Object.assign(supported, { image: types.includes("image"), audio: types.includes("audio") });
   }
 
   get canSteer() {
@@ -124,14 +124,14 @@ export class App {
 
   start() {
     this.connection.start();
-    // A link to another session in the same tab; our own changes of the address do not come here.
+    // The user followed a link to another session in this tab. Our own changes fire no event.
     addEventListener("hashchange", () => (readPlace().agent === this.agentName ? this.#openPlace() : location.reload()));
   }
 
   /** @param {string | null} name */
   chooseAgent(name) {
     if (name === this.agentName) return;
-    this.#wishes += 1;
+    this.#navigations += 1;
     this.connection.stop();
     this.agentName = name;
     this.initialized = null;
@@ -144,26 +144,26 @@ export class App {
 
   /** @param {string} id */
   async openSession(id) {
-    const wish = (this.#wishes += 1);
-    // Its directory is needed to load it. What the bridge does not know either, the agent may.
+    const wish = (this.#navigations += 1);
+    // Loading a session needs its directory. If the bridge does not know it, the agent may.
     if (!this.#known.has(id)) await this.lists.lookUp([id]).catch(() => {});
-    if (wish !== this.#wishes) return;
+    if (wish !== this.#navigations) return;
     const session = this.#known.get(id) ?? this.#remember(new Session(this, id, { cwd: this.#cwdOf(id) }));
     this.#enter(session);
     await session.attach();
-    // The person may have opened another session before the history came.
+    // The user may have opened another session before the history arrived.
     if (this.state.session !== session) this.#leave(session);
   }
 
   /** @param {{ cwd?: string, mcpServers?: acp.McpServer[] }} params */
   async newSession({ cwd, mcpServers } = {}) {
     const params = { cwd: cwd || this.config.cwd, mcpServers: mcpServers ?? [] };
-    // Updates may come before the answer that names the session, so they are kept from here on.
+    // Updates may arrive before the answer that names the session, so they are kept from here on.
     const early = this.state.keepEarly();
     try {
       const result = await this.connection.request("session/new", params);
       const session = this.#remember(new Session(this, result.sessionId, params));
-      session.begin(result, early.take(result.sessionId));
+      session.begin(result, early.find(result.sessionId));
       this.#enter(session);
       return session.id;
     } finally {
@@ -182,7 +182,7 @@ export class App {
     const meta = before && { _meta: { "dragoman/fork": { before } } };
     const params = { sessionId: id, cwd: this.#cwdOf(id), mcpServers: [], ...meta };
     const result = await this.connection.request("session/fork", params);
-    // The copy's history is not part of the answer: it is loaded like any other session's.
+    // The answer does not contain the copy's history, so it is loaded like any other session.
     this.state.noteSession({ viewers: 0, ...known, sessionId: result.sessionId, cwd: params.cwd, state: "idle", pending: 0 });
     await this.openSession(result.sessionId);
     return result.sessionId;
@@ -225,7 +225,7 @@ export class App {
   }
 
   /**
-   * The bridge tells of sessions that it has; others are in the agent's list alone.
+   * Update the facts of a session that only the agent's list has. The bridge reports changes of its own sessions.
    *
    * @param {string} id
    * @param {Partial<bridge.SessionFacts>} changes
@@ -233,12 +233,12 @@ export class App {
   #changeFacts(id, changes) {
     const facts = this.state.sessions.get(id);
     if (!facts) return;
-    this.lists.told({ ...facts, ...changes });
+    this.lists.apply({ ...facts, ...changes });
     this.state.noteSession({ ...facts, ...changes });
   }
 
   /**
-   * Have the agent log the person in.
+   * Log the user in at the agent.
    *
    * @param {string} methodId
    */
@@ -247,7 +247,7 @@ export class App {
     await this.#askForLogin();
   }
 
-  /** An agent that does not tell whether somebody is logged in says so when it is prompted. */
+  /** Request the login status. An agent without it reports a missing login at the first prompt. */
   async #askForLogin() {
     if (this.readOnly || !this.capabilities.auth?.status) return this.state.setAuth(null);
     try {
@@ -258,7 +258,7 @@ export class App {
   }
 
   leaveSession() {
-    this.#wishes += 1;
+    this.#navigations += 1;
     this.#leaveOpen();
   }
 
@@ -276,7 +276,7 @@ export class App {
 
   /** @param {Session} session */
   #enter(session) {
-    this.#wishes += 1;
+    this.#navigations += 1;
     if (this.state.session !== session) this.#leave(this.state.session);
     this.state.setSession(session);
     this.state.setView("conversation");
@@ -285,7 +285,7 @@ export class App {
   }
 
   /**
-   * Tell the bridge that this page does not show a session any more.
+   * Notify the bridge that this page no longer shows a session.
    *
    * @param {Session | null} session
    */
@@ -296,7 +296,7 @@ export class App {
   }
 
   /**
-   * The transcripts of the sessions in a directory, as far as they are known here; the open one first.
+   * The known transcripts of the sessions in a directory, the open one first.
    *
    * @param {string} cwd
    */
@@ -312,7 +312,7 @@ export class App {
   }
 
   /**
-   * Keep a session that was shown, so that opening it again loads only the updates since.
+   * Cache a session, so that opening it again loads only newer updates.
    *
    * @param {page.Session} session
    */
@@ -356,8 +356,8 @@ export class App {
   /** @param {page.Connection["request"]} send */
   async #greet(send) {
     this.initialized = await send("initialize", CLIENT);
-    const told = this.initialized?._meta?.dragoman;
-    if (told?.readOnly) this.readOnly = true;
+    const extension = this.initialized?._meta?.dragoman;
+    if (extension?.readOnly) this.readOnly = true;
     if (this.state.agent?.state !== "ready") this.state.setAgent({ state: "ready" });
     await this.lists.begin(send);
   }
@@ -379,7 +379,7 @@ export class App {
   /** @param {bridge.AgentFacts} params */
   #agentTold(params) {
     this.state.setAgent(params);
-    // A reason while it works is one for a message that was lost.
+    // A reason while the agent runs explains a lost message.
     if (params.state === "ready" && params.reason) this.toast(sentence(params.reason), "error");
   }
 
@@ -390,14 +390,14 @@ export class App {
 
   /** @param {bridge.SessionFacts} params */
   #noteSession(params) {
-    this.lists.told(params);
+    this.lists.apply(params);
     if (params.deleted) return this.#forgetSession(params.sessionId);
     this.state.noteNews(params);
-    this.#known.get(params.sessionId)?.told(params);
+    this.#known.get(params.sessionId)?.applyFacts(params);
   }
 
   /**
-   * Somebody deleted it, perhaps in another window.
+   * Handle a session that was deleted, perhaps in another window.
    *
    * @param {string} id
    */
@@ -415,11 +415,11 @@ export class App {
   }
 
   /**
-   * Where a question is shown: one outside a session in the open one, that of a subagent in the session that made it.
+   * The session that shows a question: the open one if the question names none, and the parent of a subagent.
    *
    * @param {string | undefined} id
    */
-  #asked(id) {
+  #sessionOfQuestion(id) {
     if (id === undefined || id === this.state.session?.id) return this.state.session;
     const parent = this.state.sessions.get(id)?.parent;
     return this.#known.get(parent !== undefined && parent === this.state.session?.id ? parent : id);
@@ -437,13 +437,13 @@ export class App {
    * @param {page.Answer} answer
    */
   #receiveQuestion(method, params, answer) {
-    const session = this.#asked(params.sessionId);
+    const session = this.#sessionOfQuestion(params.sessionId);
     if (session) session.receiveQuestion(method, params, answer);
     else this.state.keepQuestion(method, params, answer);
   }
 }
 
-/** false when the bridge says that we must log in, null when it cannot be reached. */
+/** Resolves to false if the bridge requires a login, and to null if it cannot be reached. */
 async function stillAllowed() {
   try {
     const response = await fetch("./config.json", { cache: "no-store" });

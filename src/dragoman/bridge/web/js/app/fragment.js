@@ -1,4 +1,4 @@
-/** The fragment of the address, #agent/session: a reload or a link comes back to the same session. */
+/** The URL fragment, #agent/session, by which a reload or a link opens the same session. */
 
 export function readPlace() {
   const [agent, session] = location.hash.slice(1).split("/").map(decode);
@@ -7,7 +7,7 @@ export function readPlace() {
 
 /** @param {{ agent: string | null, session: string | null }} place */
 export function writePlace(place) {
-  // Replaced, not pushed: going back should leave the page and not walk through sessions.
+  // Replaced, not pushed, so that the back button leaves the page.
   history.replaceState(null, "", fragmentOf(place));
 }
 

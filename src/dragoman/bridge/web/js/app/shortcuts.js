@@ -1,22 +1,22 @@
-/** The keys of the page, and the dialog that lists them. */
+/** The keyboard shortcuts, and the dialog that lists them. */
 
 import { closestTo, el } from "../page/dom.js";
 
 const KEYS = [
-  ["?", "Show these keys"],
-  ["Enter", "Send the message; while the agent works: into the turn if the agent takes it, else after it"],
-  ["Ctrl Enter", "While the agent works: send the message after this turn"],
+  ["?", "Show keyboard shortcuts"],
+  ["Enter", "Send the message. While the agent works: add it to the turn if the agent supports that, otherwise queue it"],
+  ["Ctrl Enter", "While the agent works: queue the message for after this turn"],
   ["Shift Enter", "Start a new line"],
-  ["Esc", "Stop the agent; reject or dismiss a question; close what is open"],
-  ["1 … 9", "Answer a question with that option"],
-  ["/", "Go to the message field; there: choose a command"],
+  ["Esc", "Stop the agent, reject or dismiss a request, or close a panel"],
+  ["1 … 9", "Answer a request with that option"],
+  ["/", "Go to the message field; in the field: choose a command"],
   ["@", "In the message field: mention a file"],
-  ["↑", "In the empty field: the last message again"],
+  ["↑", "In the empty field: recall the last message"],
   ["Alt N", "New session"],
   ["Alt S", "Go to the sessions"],
-  ["F2", "In the sessions: rename the chosen one"],
-  ["Alt C", "Show or leave the changed files"],
-  ["Alt I", "Show or leave the wire inspector"],
+  ["F2", "In the session list: rename the selected session"],
+  ["Alt C", "Show or hide changed files"],
+  ["Alt I", "Show or hide the wire inspector"],
 ];
 
 export function showKeys() {
@@ -36,7 +36,7 @@ export function showKeys() {
   const dialog = el(
     "dialog",
     { class: "keys", "aria-labelledby": "keys-title" },
-    el("h2", { class: "dialog-title", id: "keys-title" }, "Keys"),
+    el("h2", { class: "dialog-title", id: "keys-title" }, "Keyboard shortcuts"),
     el("dl", {}, rows),
     el("div", { class: "dialog-actions" }, close),
   );
@@ -59,7 +59,7 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
     action();
   });
 
-  // By the key's place: with Alt many layouts give another letter.
+  // By the key's position, because Alt changes the letter in many layouts.
   /** @param {KeyboardEvent} event */
   const withAlt = ({ code }) =>
     ({

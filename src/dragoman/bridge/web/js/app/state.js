@@ -1,7 +1,7 @@
 /**
- * The state of the page beyond one conversation. See app.js for the fields and the events.
+ * The state of the page outside of one conversation. app.js lists the fields and events.
  *
- * A session's facts, as the bridge tells them: {sessionId, cwd, title, state: "idle" | "running" | "asleep" | "gone",
+ * A session's facts, as the bridge sends them: {sessionId, cwd, title, state: "idle" | "running" | "asleep" | "gone",
  * pending, viewers, updatedAt, archived?, stopReason?, error?}.
  */
 
@@ -12,7 +12,7 @@ export class AppState extends EventTarget {
   #early = null;
   /** @type {Array<{ method: any, params: any, answer: page.Answer }>} */
   #questions = [];
-  // Late news about a session that is being deleted must not bring it back into the list.
+  // A late update of a session that is being deleted must not return it to the list.
   #deleted = new Set();
 
   constructor() {
@@ -36,7 +36,7 @@ export class AppState extends EventTarget {
   /** @param {page.ConnectionState} connection */
   setConnection(connection) {
     this.connection = connection;
-    // Requests of a broken connection cannot be answered any more; the bridge sends them again.
+    // Requests of a broken connection cannot be answered. The bridge sends them again.
     if (connection.phase !== "open") this.#questions = [];
     this.#fire("connection");
   }
@@ -88,7 +88,7 @@ export class AppState extends EventTarget {
   }
 
   /**
-   * The bridge told that a session changed.
+   * Handle a changed session.
    *
    * @param {bridge.SessionFacts} facts
    */
@@ -134,13 +134,13 @@ export class AppState extends EventTarget {
     for (const name of ["session", "agent", "sessions"]) this.#fire(name);
   }
 
-  /** Keep the updates of sessions that are not shown until `stop` is called. */
+  /** Keep updates of sessions that are not shown, until `stop` is called. */
   keepEarly() {
     /** @type {acp.SessionNotification[]} */
     const kept = [];
     this.#early = kept;
     return {
-      take: (/** @type {string} */ id) => kept.filter((params) => params.sessionId === id),
+      find: (/** @type {string} */ id) => kept.filter((params) => params.sessionId === id),
       stop: () => {
         if (this.#early === kept) this.#early = null;
       },

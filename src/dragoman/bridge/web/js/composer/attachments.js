@@ -1,4 +1,4 @@
-/** The attachments of a prompt: pictures, files and mentions, as far as the agent accepts them. */
+/** The attachments of a prompt: pictures, files and mentions that the agent accepts. */
 
 import { baseName } from "../conversation/content.js";
 import { explain } from "../connection/failure.js";
@@ -6,9 +6,9 @@ import { el, fill, icon, iconButton } from "../page/dom.js";
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MOST_TEXT_BYTES = 2 * 1024 * 1024;
-// Encoding adds a third, and the rest of the message needs room too.
+// Base64 adds a third, and the rest of the message needs room.
 const SHARE_OF_MESSAGE = 0.7;
-const DEFAULT_MOST_BYTES = 16 * 1024 * 1024;
+const DEFAULT_MOST_BYTES = 64 * 1024 * 1024;
 
 export class Attachments {
   /** @type {page.App} */
@@ -32,7 +32,7 @@ export class Attachments {
   }
 
   /**
-   * Take files from a button, the clipboard or a drop; those that cannot go are named with the reason.
+   * Add files from a button, the clipboard or a drop. Report each unusable file with the reason.
    *
    * @param {Iterable<File>} files
    */
@@ -76,22 +76,22 @@ export class Attachments {
   #add(attachment) {
     const most = (this.#app.config.maxMessageBytes ?? DEFAULT_MOST_BYTES) * SHARE_OF_MESSAGE;
     const total = this.#list.reduce((sum, one) => sum + one.bytes, attachment.bytes);
-    if (total > most) throw new Error(`all attachments together may have ${Math.floor(most / 1e6)} MB.`);
+    if (total > most) throw new Error(`attachments can have at most ${Math.floor(most / 1e6)} MB in total.`);
     this.#list = [...this.#list, attachment];
     this.#draw();
   }
 
   /** @param {File} file */
   async #read(file) {
-    if (!this.#app.initialized) throw new Error("the agent is not there yet. Try again in a moment.");
+    if (!this.#app.initialized) throw new Error("the agent has not started yet. Try again in a moment.");
     const can = this.#app.capabilities.promptCapabilities ?? {};
     if (PICTURES.has(file.type)) {
-      if (!can.image) throw new Error("this agent takes no pictures.");
+      if (!can.image) throw new Error("this agent does not accept images.");
       return this.#picture(file);
     }
-    if (file.size > MOST_TEXT_BYTES) throw new Error(`a text file may have ${MOST_TEXT_BYTES / 1024 / 1024} MB.`);
+    if (file.size > MOST_TEXT_BYTES) throw new Error(`a text file can have at most ${MOST_TEXT_BYTES / 1024 / 1024} MB.`);
     const text = decodeText(await file.arrayBuffer());
-    if (text === null) throw new Error("it is neither a text nor a picture that can be sent (PNG, JPEG, GIF, WebP).");
+    if (text === null) throw new Error("only text files and PNG, JPEG, GIF or WebP images can be attached.");
     return textFile(file, text, can.embeddedContext);
   }
 
@@ -102,7 +102,7 @@ export class Attachments {
   async #picture(file) {
     const data = await toBase64(file);
     return {
-      name: file.name || "Picture",
+      name: file.name || "Image",
       drawing: "image",
       bytes: data.length,
       block: { type: "image", mimeType: file.type, data },

@@ -1,11 +1,11 @@
-/** The list under the caret: commands after a slash, files after an at sign. */
+/** The completion list at the caret: commands after a slash, files after an at sign. */
 
 import { el, fill } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";
 import { directoriesOf, fittingPaths, knownPaths } from "./paths.js";
 
 const MOST = 8;
-// The files that the conversation named last come before those of the disk.
+// The most recently named files come before the files on disk.
 const MOST_NAMED = 3;
 const PAUSE_MS = 60;
 
@@ -20,19 +20,19 @@ export class Completion {
   /** @type {[number, number]} */
   #range = [0, 0];
   /**
-   * The last answer from the disk, and for what it was asked.
+   * The last result of the file search, with its query.
    *
    * @type {{ query: string, files: string[], isWhole: boolean } | null}
    */
   #disk = null;
   #timer = 0;
-  /** Whether the person has chosen with the arrows. */
+  /** Whether the user has selected an entry with the arrow keys. */
   #moved = false;
   #list = el("ul", { role: "listbox", id: "completion", "aria-label": "Suggestions" });
   #hint = el("p", { class: "completion-foot" });
 
   /**
-   * `onmention(path)` is told which file was chosen.
+   * `onmention(path)` is called with the selected file.
    *
    * @param {HTMLTextAreaElement} field
    * @param {page.App} app
@@ -60,7 +60,7 @@ export class Completion {
   }
 
   /**
-   * Take a key; returns whether it meant something.
+   * Handle a key. Return whether it was used.
    *
    * @param {KeyboardEvent} event
    */
@@ -70,7 +70,7 @@ export class Completion {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     this.#moved ||= step !== undefined;
     if (step) this.#mark((this.#at + step + this.#choices.length) % this.#choices.length);
-    else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) this.#take(this.#choices[this.#at]);
+    else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) this.#insert(this.#choices[this.#at]);
     else if (event.key === "Escape") this.close();
     else return false;
     return true;
@@ -94,7 +94,7 @@ export class Completion {
   }
 
   /**
-   * Offer what is known here at once, and the files of the disk when they come.
+   * Offer the known files at once, and the files on disk when they arrive.
    *
    * @param {string} typed
    * @param {number} end
@@ -109,7 +109,7 @@ export class Completion {
   /** @param {string} typed */
   async #ask(typed) {
     const found = await this.#app.findFiles(typed).catch(() => ({ files: [], isWhole: false }));
-    // The person may have gone on meanwhile.
+    // The user may have typed more.
     if (this.element.hidden || this.#typed() !== typed) return;
     this.#disk = { query: typed, ...found };
     const at = this.#choices[this.#at]?.text;
@@ -137,11 +137,11 @@ export class Completion {
         hint: one.input?.hint ?? "",
         words: one.description ?? "",
       }));
-    // A path at the beginning of a message is not a command and needs no hint.
+    // A path at the start of a message is not a command and needs no hint.
     if (known.length > 0 || typed) return { choices, hint: "" };
     return {
       choices,
-      hint: session ? "This agent has named no commands." : "The agent names its commands once a session has begun.",
+      hint: session ? "This agent has no commands." : "The agent lists its commands when a session has started.",
     };
   }
 
@@ -151,13 +151,13 @@ export class Completion {
     const known = knownPaths(this.#app.transcriptsIn(cwd), cwd);
     const disk = this.#disk?.files ?? [];
     const named = fittingPaths(known, typed);
-    // Until the disk answers, all that was named; then it may be named and gone.
+    // Offer all named files until the search has answered. A named file may be deleted by then.
     const first = this.#disk ? named.slice(0, MOST_NAMED) : named;
     const files = [...new Set([...first, ...fittingPaths(disk, typed), ...disk])];
     const directories = typed ? fittingPaths(directoriesOf([...known, ...disk]), typed).filter((path) => path !== typed) : [];
     const room = Math.max(MOST - 1 - Math.min(directories.length, 2), 0);
     const choices = [...files.slice(0, room).map(mention), ...directories.map(directory)].slice(0, typed ? MOST - 1 : MOST);
-    // The disk may have more than was listed, so a path is also taken as it was typed.
+    // The disk may have more files than listed, so a typed path is offered as well.
     if (typed && !files.includes(typed)) choices.push({ ...mention(typed), name: typed, words: "mention this path" });
     const hint = this.#hintOf(files.length, cwd);
     return { choices, hint };
@@ -169,8 +169,8 @@ export class Completion {
    */
   #hintOf(found, cwd) {
     if (!this.#disk) return found > 0 ? "" : "Looking for files…";
-    if (found === 0) return `No file fits. A path counts from ${cwd}.`;
-    return this.#disk.isWhole ? "" : "There are more files than are listed. Any path can be typed.";
+    if (found === 0) return `No file matches. Paths are relative to ${cwd}.`;
+    return this.#disk.isWhole ? "" : "Not all files are listed. You can type any path.";
   }
 
   /**
@@ -203,7 +203,7 @@ export class Completion {
     /** @param {Event} event */
     const take = (event) => {
       event.preventDefault();
-      this.#take(choice);
+      this.#insert(choice);
     };
     return el(
       "li",
@@ -223,13 +223,13 @@ export class Completion {
   }
 
   /** @param {page.Choice} choice */
-  #take(choice) {
+  #insert(choice) {
     const [start, end] = this.#range;
     this.#field.setRangeText(choice.text, start, end, "end");
     this.close();
     if (choice.path) this.#onmention(choice.path);
     this.#field.dispatchEvent(new Event("input", { bubbles: true }));
-    if (!choice.goesOn) this.close();
+    if (!choice.continues) this.close();
   }
 }
 
@@ -243,11 +243,11 @@ function mention(path) {
 }
 
 /**
- * Choosing a directory looks into it.
+ * Selecting a directory lists its content.
  *
  * @param {string} path
  * @returns {page.Choice}
  */
 function directory(path) {
-  return { text: `@${path}`, name: path, hint: "", words: "directory", goesOn: true };
+  return { text: `@${path}`, name: path, hint: "", words: "directory", continues: true };
 }

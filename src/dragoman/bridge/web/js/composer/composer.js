@@ -1,8 +1,8 @@
 /**
- * The message field: text with completion, attachments, send and stop.
+ * The message field, with completion, attachments, send and stop.
  *
- * Enter sends. While the agent works the message goes into the turn, if the agent takes it, else it waits at the bridge
- * for the end of the turn. Before there is a connection, or a session that is loading or starting, it waits here.
+ * Enter sends. During a turn the message is inserted if the agent supports that. Otherwise it waits at the bridge
+ * for the end of the turn. Without a connection, or while the session loads or starts, it waits on this page.
  */
 
 import { Attachments } from "./attachments.js";
@@ -17,7 +17,7 @@ const DRAFT = "dragoman.draft.";
 const MOST_HEIGHT_PX = 260;
 
 /**
- * A message as it was written, for the session of this id; "" is one that is to begin.
+ * A written message for the session with this id, or "" for a new session.
  *
  * @typedef {{ id: string, name: string, text: string, attachments: page.Attachment[], blocks: acp.ContentBlock[] }} Message
  */
@@ -43,7 +43,7 @@ export class Composer {
   /** @type {page.Resend | null} */
   #resend = null;
   #resendNote = el("div", { class: "resend", hidden: true });
-  // Of the sessions that are not open; their texts are in the browser's storage, which is too small for pictures.
+  // Attachments of other sessions' drafts. Their texts are in the browser's storage, which is too small for pictures.
   #keptAttachments = new Map();
 
   /**
@@ -66,7 +66,7 @@ export class Composer {
       (path) => this.#mention(path),
     );
     this.#queue = new Queue(app, {
-      takeBack: (name) => this.#takeBack(name),
+      edit: (name) => this.#editPending(name),
       remove: (name) => this.#forget(name),
     });
     this.#send = el(
@@ -118,7 +118,7 @@ export class Composer {
   }
 
   /**
-   * Put a message in place of the draft, for the person to send.
+   * Replace the draft by a message for the user to send.
    *
    * @param {string} text
    */
@@ -136,8 +136,8 @@ export class Composer {
       this.#attachments.addFiles([...(this.#files.files ?? [])]).then(() => this.focus());
       this.#files.value = "";
     });
-    // What waits here is in the field again after a reload: it was not sent.
-    addEventListener("pagehide", () => this.#giveUp());
+    // After a reload, waiting messages are in the field again, because they were not sent.
+    addEventListener("pagehide", () => this.#returnPending());
     const area = box.closest("main") ?? document.body;
     area.addEventListener("dragover", (event) => this.#drag(event));
     area.addEventListener("dragleave", () => this.element.classList.remove("dropping"));
@@ -152,7 +152,7 @@ export class Composer {
     this.#draw();
   }
 
-  /** The session that a message is for: while the page connects, the one in its address. */
+  /** The session of a new message. While the page connects, it is the one in the URL. */
   #target() {
     return this.#app.state.session?.id ?? readPlace().session ?? "";
   }
@@ -162,7 +162,7 @@ export class Composer {
     const from = this.#sessionId;
     this.#sessionId = id;
     this.#setResend(null);
-    // Text that is typed while a session starts belongs to that session.
+    // Text typed while a session starts belongs to that session.
     if (this.#starting && from === "") {
       for (const message of this.#pending) if (message.id === "") message.id = id;
       sessionStorage.removeItem(DRAFT);
@@ -186,7 +186,7 @@ export class Composer {
     this.#attach.disabled = this.#field.disabled;
     this.#send.hidden = running && isEmpty;
     this.#send.disabled = why !== null || isEmpty;
-    const label = !running ? "Send" : this.#app.canSteer ? "Send into the turn" : "Send after this turn";
+    const label = !running ? "Send" : this.#app.canSteer ? "Add to this turn" : "Send after this turn";
     this.#send.setAttribute("aria-label", label);
     this.#send.title = `${label} (Enter)`;
     this.#stop.hidden = !running || this.#app.readOnly;
@@ -196,7 +196,7 @@ export class Composer {
   }
 
   #hintOfTurn() {
-    return this.#app.canSteer ? "Message for the turn under way…" : "Message for after this turn…";
+    return this.#app.canSteer ? "Add to the current turn…" : "Message for the next turn…";
   }
 
   #rows() {
@@ -209,16 +209,16 @@ export class Composer {
     }));
   }
 
-  /** Why nothing can be written here, or null. */
+  /** Why the field is disabled, or null. */
   #blocked() {
     const { session } = this.#app.state;
-    if (session?.facts.parent !== undefined) return "A subagent takes no messages of yours.";
-    if (this.#app.readOnly) return "You are reading along; only an owner can write.";
-    if (session?.facts.state === "gone") return "This session can be read, not continued.";
+    if (session?.facts.parent !== undefined) return "You cannot send messages to a subagent.";
+    if (this.#app.readOnly) return "You have read-only access.";
+    if (session?.facts.state === "gone") return "This session is read-only.";
     return session?.phase === "failed" ? "This session cannot be opened." : null;
   }
 
-  /** Whether a message can leave the page now. */
+  /** Whether a message can be sent now. */
   #isReady() {
     const { session, connection } = this.#app.state;
     if (connection.phase !== "open" || this.#starting) return false;
@@ -248,7 +248,7 @@ export class Composer {
   }
 
   /**
-   * The last message again, to say it better.
+   * Edit the last message again.
    *
    * @param {KeyboardEvent} event
    */
@@ -266,7 +266,7 @@ export class Composer {
     this.#edited();
   }
 
-  /** @param {{ later?: boolean }} options `later`: not into the turn under way, but after it */
+  /** @param {{ later?: boolean }} options `later`: after the running turn, not during it */
   #submit({ later = false } = {}) {
     const why = this.#blocked();
     const text = this.#field.value;
@@ -295,13 +295,13 @@ export class Composer {
   }
 
   /**
-   * Send what waits here, in its order, once it can leave. Each message is taken out before it is sent: whatever
+   * Send the waiting messages in order, once possible. Each message is removed before it is sent: whatever
    * happens then, it is not sent twice.
    *
    * @param {{ later?: boolean }} options
    */
   #flush({ later = false } = {}) {
-    if (this.#blocked() !== null) return this.#giveUp();
+    if (this.#blocked() !== null) return this.#returnPending();
     const { session } = this.#app.state;
     const isNext = (/** @type {Message} */ { id }) => id === (session?.id ?? "");
     while (this.#isReady() && this.#pending.some(isNext)) {
@@ -314,18 +314,18 @@ export class Composer {
     }
   }
 
-  /** A session that cannot be written to gives back what waited for it. */
-  #giveUp() {
-    const waited = this.#pending.find(({ id }) => id === this.#sessionId);
+  /** Return waiting messages to the field if their session cannot receive them. */
+  #returnPending() {
+    const waiting = this.#pending.find(({ id }) => id === this.#sessionId);
     this.#pending = this.#pending.filter(({ id }) => id !== this.#sessionId);
-    if (waited) this.#giveBack(waited);
+    if (waiting) this.#restoreDraft(waiting);
   }
 
   async #start() {
     try {
       await this.#begin();
     } catch (error) {
-      this.#giveUp();
+      this.#returnPending();
       this.#app.toast(explain(error), "error");
     }
     this.#flush();
@@ -341,10 +341,10 @@ export class Composer {
     message.id = session.id;
     try {
       if (!session.running) {
-        if (await session.prompt(message.blocks)) this.#giveBack(message);
+        if (await session.prompt(message.blocks)) this.#restoreDraft(message);
       } else if (later || !(await this.#steer(session, message))) await session.enqueue(message.blocks);
     } catch (error) {
-      this.#giveBack(message);
+      this.#restoreDraft(message);
       this.#app.toast(explain(error), "error");
     }
   }
@@ -354,19 +354,19 @@ export class Composer {
    * @param {Message} message
    */
   async #steer(session, { blocks }) {
-    // A turn that is being stopped takes nothing in.
+    // A turn that is being stopped accepts no messages.
     if (!this.#app.canSteer || session.stopping) return false;
     try {
       return await session.steer(blocks);
     } catch (error) {
       if (!this.#app.connection.isOpen) throw error;
-      this.#app.toast(`The agent did not take it into this turn: ${explain(error)}`, "hint");
+      this.#app.toast(`The agent did not accept the message during this turn: ${explain(error)}`, "hint");
       return false;
     }
   }
 
   /**
-   * Write a message of before again, to send it better; where the agent can copy a session, into a copy.
+   * Edit an earlier message and send it again, in a fork of the session if the agent supports forks.
    *
    * @param {page.Resend} resend
    */
@@ -378,7 +378,7 @@ export class Composer {
   }
 
   /**
-   * Send a message of before again, as it is, in the open session.
+   * Send an earlier message again, unchanged, in the open session.
    *
    * @param {{ text: string, attachments: page.Attachment[] }} written
    */
@@ -412,15 +412,15 @@ export class Composer {
       const session = await resend.open();
       await this.#deliver(session, message, false);
     } catch (error) {
-      this.#giveBack(message);
+      this.#restoreDraft(message);
       this.#app.toast(explain(error), "error");
     }
   }
 
   /** @param {string} name */
-  #takeBack(name) {
+  #editPending(name) {
     const message = this.#forget(name);
-    if (message) this.#giveBack(message);
+    if (message) this.#restoreDraft(message);
     this.focus();
   }
 
@@ -440,16 +440,16 @@ export class Composer {
       this.#starting = false;
     }
     const { session } = this.#app.state;
-    if (!session) throw new Error("The session was left before it began.");
+    if (!session) throw new Error("You left the session before it started.");
     return session;
   }
 
   /**
-   * Put a message back where it was written, unless another one is there by now.
+   * Return a message to its draft, unless the draft has other text by now.
    *
    * @param {Message} message
    */
-  #giveBack({ text, attachments, id }) {
+  #restoreDraft({ text, attachments, id }) {
     if (id !== this.#sessionId) {
       if (sessionStorage.getItem(DRAFT + id)) return;
       sessionStorage.setItem(DRAFT + id, text);

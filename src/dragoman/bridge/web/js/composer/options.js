@@ -1,10 +1,10 @@
-/** The pickers for what the agent lets a person choose: mode, model and others, as selects and switches. */
+/** The pickers for the agent's options, such as mode and model, as selects and switches. */
 
 import { el, fill, find } from "../page/dom.js";
 import { cleanText, oneLine } from "../text/safe.js";
 import { explain } from "../connection/failure.js";
 
-// The value of an entry that is no choice of the agent's.
+// The value of an entry that is not from the agent.
 const CONNECT = "dragoman/connect";
 
 export class Options {
@@ -32,7 +32,7 @@ export class Options {
     const isOff = connection.phase !== "open" || this.#app.readOnly || session?.phase !== "ready";
     const key = JSON.stringify([session?.id, options, isOff, this.#canConnect]);
     if (key === this.#drawn) return;
-    // A list that the person has just opened must not close.
+    // A list that the user has just opened must not close.
     const active = document.activeElement;
     const focused = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.option : null;
     this.#drawn = key;
@@ -115,7 +115,7 @@ export class Options {
 }
 
 /**
- * Config options stand for modes too, where an agent offers both.
+ * If an agent offers both config options and modes, use the config options.
  *
  * @param {page.Session} session
  * @returns {page.Option[]}

@@ -1,8 +1,8 @@
 /**
- * The files that conversations have named, as suggestions for mentions. It touches no document.
+ * The files named in conversations, as suggestions for mentions. This module does not use the DOM.
  *
- * The bridge lists the files of the directory. But those that matter most were named already: by tool calls, by changes,
- * by links, in lists that commands wrote, in the text itself.
+ * The bridge lists the files of the directory. But the most relevant files were named before: by tool calls, changes,
+ * links, the output of commands, and the text itself.
  */
 
 import { relativePath } from "../conversation/content.js";
@@ -11,15 +11,15 @@ const MOST_PATHS = 500;
 const MOST_TEXT_CHARS = 20_000;
 const MOST_ARGUMENT_CHARS = 400;
 const ARGUMENT = /path|file/i;
-// With a suffix, or every "and/or" would be a file; the characters before it exclude web addresses.
+// Needs a suffix, because "and/or" is not a file. The characters before it exclude URLs.
 const IN_TEXT = /(?:^|[\s"'`(=])((?:\.{0,2}\/)?(?:[\w@+.-]+\/)*[\w@+.-]*\w\.[a-z]\w{0,7})(?![\w/])/gim;
-// In prose only in code spans: "e.g." and "example.org" are not files.
+// In prose, only code spans count, because "e.g." and "example.org" are not files.
 const CODE = /`([^`\n]+)`/g;
 
 const found = new WeakMap();
 
 /**
- * The paths of all transcripts as seen from `cwd`, the newest first.
+ * The paths of all transcripts relative to `cwd`, newest first.
  *
  * @param {page.Transcript[]} transcripts
  * @param {string} cwd
@@ -36,7 +36,7 @@ export function knownPaths(transcripts, cwd) {
 }
 
 /**
- * The directories that paths lie in, each with a slash at its end.
+ * The directories of paths, each with a final slash.
  *
  * @param {string[]} paths
  */

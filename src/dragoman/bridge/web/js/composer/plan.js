@@ -1,12 +1,12 @@
 /**
- * The agent's plan above the composer: one line with how far it is, all steps when opened. A finished plan folds, and is
- * gone with the next message.
+ * The agent's plan above the composer: one line with its progress, or all steps if opened. A finished plan folds and is
+ * removed with the next message.
  */
 
 import { el, fill, icon } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";
 
-const STATES = { pending: "To do", in_progress: "Under way", completed: "Done" };
+const STATES = { pending: "To do", in_progress: "In progress", completed: "Done" };
 
 export class Plan {
   /** @type {page.App} */
@@ -43,7 +43,7 @@ function summary(entries) {
   const done = entries.filter((entry) => entry.status === "completed").length;
   const current =
     entries.find((entry) => entry.status === "in_progress") ?? entries.find((entry) => entry.status !== "completed");
-  const words = current ? oneLine(current.content) : "All steps are done";
+  const words = current ? oneLine(current.content) : "All steps done";
   return el(
     "summary",
     {},

@@ -1,4 +1,4 @@
-/** The messages that wait: for the end of the turn, where the bridge keeps them, or for the connection, where we do. */
+/** The waiting messages: at the bridge for the end of the turn, or on this page for the connection. */
 
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
@@ -6,7 +6,7 @@ import { cleanText, oneLine } from "../text/safe.js";
 
 /**
  * @typedef {{ id: string, text: string, attachments: string[], isHere: boolean }} Row
- * @typedef {{ takeBack: (id: string) => void, remove: (id: string) => void }} Here what can be done with those that wait here
+ * @typedef {{ edit: (id: string) => void, remove: (id: string) => void }} Here what can be done with those that wait here
  */
 
 export class Queue {
@@ -33,17 +33,17 @@ export class Queue {
       "Continue",
     );
     const head = el("div", { class: "queue-head" }, icon("clock"), this.#heading, this.#resume);
-    this.element = el("section", { class: "queue", "aria-label": "Messages that wait", hidden: true }, head, this.#list);
+    this.element = el("section", { class: "queue", "aria-label": "Queued messages", hidden: true }, head, this.#list);
   }
 
-  /** @param {Row[]} pending those that wait for the connection */
+  /** @param {Row[]} pending the messages that wait for the connection */
   draw(pending) {
     const { session } = this.#app.state;
     const { prompts, held } = session?.queue ?? { prompts: [], held: false };
     const rows = [...prompts.map((one) => ({ ...one, isHere: false })), ...pending];
     const key = JSON.stringify([rows, held, this.#app.canSteer, session?.running]);
     if (key === this.#drawn) return;
-    // A row that is being written in stays, unless its message was sent.
+    // A row that is being edited stays, unless its message was sent.
     if (this.#editing !== null && rows.some(({ id }) => id === this.#editing)) return;
     if (this.#editing !== null) this.#app.toast("The message was sent before you changed it.", "hint");
     this.#editing = null;
@@ -61,7 +61,7 @@ export class Queue {
     const more = attachments.map((name) => el("span", { class: "chip" }, oneLine(name)));
     const item = el("li", { class: "queue-row" }, el("span", { class: "queue-text", title: cleanText(text) }, shown), more);
     if (this.#app.readOnly) return item;
-    const edit = () => (isHere ? this.#here.takeBack(id) : this.#edit(item, row));
+    const edit = () => (isHere ? this.#here.edit(id) : this.#edit(item, row));
     const remove = () => (isHere ? this.#here.remove(id) : this.#try((session) => session.changeQueued(id, null)));
     item.append(
       iconButton("pencil", `Edit: ${shown}`, edit, { class: "small" }),
@@ -76,7 +76,7 @@ export class Queue {
    */
   #edit(item, { id, text }) {
     this.#editing = id;
-    const field = el("textarea", { class: "input queue-field", rows: "2", "aria-label": "The message that waits" });
+    const field = el("textarea", { class: "input queue-field", rows: "2", "aria-label": "Queued message" });
     field.value = text;
     const end = () => {
       this.#editing = null;
@@ -120,7 +120,7 @@ export class Queue {
  * @param {boolean} held
  */
 function words(queued, pending, held) {
-  if (queued === 0) return "Sent once there is a connection";
-  if (held) return "Not sent, because the last turn did not end well";
-  return pending === 0 ? "Sent after this turn" : "Sent after this turn, and once there is a connection";
+  if (queued === 0) return "Will be sent when connected";
+  if (held) return "Not sent, because the last turn failed";
+  return pending === 0 ? "Will be sent after this turn" : "Will be sent after this turn, when connected";
 }

@@ -1,4 +1,4 @@
-/** The line above the conversation for what is wrong with the connection or the agent, and what happens next. */
+/** The banner above the conversation, which explains a problem with the connection or the agent. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { cleanText, oneLine } from "../text/safe.js";
@@ -7,7 +7,7 @@ import { explain, sentence } from "./failure.js";
 const MOST_METHODS = 3;
 
 /**
- * The words of the line; `until` is when the next try starts.
+ * The content of the banner. `until` is the time of the next attempt.
  *
  * @typedef {{ kind: string, words: string, more?: string | null, until?: number | null, action?: HTMLElement, busy?: boolean }} Face
  */
@@ -57,7 +57,7 @@ export class Banner {
   #content({ words, more, action, busy }) {
     const details =
       more &&
-      el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, cleanText(more)));
+      el("details", { class: "stderr" }, el("summary", {}, "Agent output"), el("pre", { tabindex: "0" }, cleanText(more)));
     const line = el(
       "div",
       { class: "banner-line" },
@@ -73,7 +73,7 @@ export class Banner {
     const element = this.#root.querySelector(".banner-count");
     if (!element) return;
     const seconds = until ? Math.ceil((until - Date.now()) / 1000) : 0;
-    const words = seconds > 0 ? `Next try in ${seconds} s.` : "";
+    const words = seconds > 0 ? `Next attempt in ${seconds} s.` : "";
     if (element.textContent !== words) element.textContent = words;
   }
 
@@ -85,7 +85,7 @@ export class Banner {
     if (phase !== "waiting") return null;
     const now = el("button", { type: "button", class: "text-button", onclick: () => connection.retryNow() }, "Try now");
     const kind = refused ? "banner-bad" : "banner-warn";
-    const what = refused ? "The agent does not start." : "The connection is lost.";
+    const what = refused ? "The agent could not start." : "The connection is lost.";
     return { kind, words: `${what} ${sentence(reason)}`, more: stderr, until: retryAt, action: now };
   }
 
@@ -98,7 +98,7 @@ export class Banner {
       agent.retryInS === undefined || agent.retryInS === null ? null : this.#crashedAt + agent.retryInS * 1000;
     return {
       kind: "banner-bad",
-      words: `The agent has stopped working. ${sentence(agent.reason)}`,
+      words: `The agent stopped. ${sentence(agent.reason)}`,
       more: agent.stderr,
       until,
     };
@@ -109,12 +109,12 @@ export class Banner {
     const { auth, connection } = this.#app.state;
     if (auth?.state !== "unauthenticated" || connection.phase !== "open") return null;
     const methods = this.#app.initialized?.authMethods ?? [];
-    // The page can only begin a login that the agent does itself; others need a terminal or a variable.
+    // The page can only start logins that the agent performs. Others need a terminal or a variable.
     const own = methods.filter((method) => (Reflect.get(method, "type") ?? "agent") === "agent");
     const rest = methods.filter((method) => !own.includes(method)).map(({ name }) => oneLine(name ?? ""));
-    const words = own.length > 0 || rest.length === 0 ? "" : ` Its ways are ${rest.join(", ")}, on the agent's machine.`;
+    const words = own.length > 0 || rest.length === 0 ? "" : ` To sign in, use ${rest.join(", ")} on the agent's machine.`;
     const action = el("span", { class: "banner-actions" }, own.slice(0, MOST_METHODS).map((method) => this.#loginButton(method)));
-    return { kind: "banner-warn", words: `The agent wants somebody to sign in.${words}`, action };
+    return { kind: "banner-warn", words: `The agent requires you to sign in.${words}`, action };
   }
 
   /** @param {{ id: string, name?: string | null }} method */

@@ -1,20 +1,20 @@
 /**
- * JSON-RPC with the bridge over one WebSocket, which is opened again when it breaks.
+ * JSON-RPC with the bridge over one WebSocket, which reconnects after a failure.
  *
  * The states, as `state.phase`:
- *   "idle"         nothing was tried yet, or `stop` was called
- *   "connecting"   the first try
+ *   "idle"         not started yet, or `stop` was called
+ *   "connecting"   the first attempt
  *   "open"         initialized: requests pass
- *   "waiting"      broken; `retryAt` (ms since the epoch) is when the next try starts; `reason` says why
- *   "reconnecting" a later try is under way
- *   "refused"      the bridge no longer knows us: a login is needed
+ *   "waiting"      broken; `retryAt` (ms since the epoch) is the time of the next attempt, `reason` the cause
+ *   "reconnecting" a later attempt
+ *   "refused"      the login has expired, so the user must log in again
  */
 
 import { Failure, explain } from "./failure.js";
 
 const FIRST_RETRY_MS = 300;
 const LONGEST_RETRY_MS = 15_000;
-// A silent network loses a socket without a word; the bridge's own pings are not visible to a page.
+// A network can lose a socket silently, and a page cannot see the bridge's pings.
 const OPEN_TIMEOUT_MS = 15_000;
 
 export class Connection extends EventTarget {
@@ -33,7 +33,7 @@ export class Connection extends EventTarget {
   #tries = 0;
 
   /**
-   * `url()` gives the address, `greet(connection)` initializes it, `allowed()` says whether our login still holds.
+   * `url()` returns the address, `greet(send)` initializes the connection, and `allowed()` checks the login.
    *
    * @param {{ url: () => URL, greet: (send: page.Connection["request"]) => Promise<void>, allowed: () => Promise<boolean | null> }} parts
    */
@@ -53,7 +53,7 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * Send a request; rejects with a Failure (`code`, `message`, `data`), also when the connection breaks.
+   * Send a request. Rejects with a Failure (`code`, `message`, `data`), also if the connection breaks.
    *
    * @template {keyof bridge.Requests} Method
    * @param {Method} method
@@ -61,7 +61,7 @@ export class Connection extends EventTarget {
    * @returns {Promise<bridge.Requests[Method]["result"]>}
    */
   request(method, params) {
-    if (!this.isOpen) return Promise.reject(new Failure("There is no connection to the bridge right now."));
+    if (!this.isOpen) return Promise.reject(new Failure("Not connected to the bridge."));
     return this.#send(method, params);
   }
 
@@ -75,7 +75,7 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * Listen to a notification; returns the function that ends it.
+   * Listen to a notification. Return the function that stops listening.
    *
    * @template {keyof bridge.News} Method
    * @param {Method} method
@@ -144,7 +144,7 @@ export class Connection extends EventTarget {
 
   /** @param {string} reason */
   async #broken(reason) {
-    this.#drop("The connection to the bridge broke before the answer came.");
+    this.#drop("The connection to the bridge was lost before the response arrived.");
     const allowed = await this.allowed();
     if (this.state.phase === "idle") return;
     if (allowed === false) this.#move({ phase: "refused" });
@@ -152,13 +152,13 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * `refused` when the bridge is there and its agent is not, which wrote `stderr`.
+   * `refused` is set if the bridge answered but its agent did not start. `stderr` is the agent's output.
    *
    * @param {string} reason
    * @param {{ refused?: boolean, stderr?: string }} agent
    */
   #retryLater(reason, { refused = false, stderr = "" } = {}) {
-    // Spread out, so that many pages do not come back in the same instant.
+    // Randomized, so that many pages do not reconnect at the same moment.
     const delayMs = this.#retryMs * (0.75 + Math.random() / 2);
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
     clearTimeout(this.#timer);
@@ -210,7 +210,7 @@ export class Connection extends EventTarget {
       return;
     }
     if (message.method === undefined) this.#settle(message);
-    else if (message.id === undefined) this.#tell(message);
+    else if (message.id === undefined) this.#notifyListeners(message);
     else this.#ask(message);
   }
 
@@ -224,7 +224,7 @@ export class Connection extends EventTarget {
   }
 
   /** @param {{ method: string, params?: any }} notification */
-  #tell({ method, params }) {
+  #notifyListeners({ method, params }) {
     for (const fn of this.#listeners.get(method) ?? []) fn(params ?? {});
   }
 

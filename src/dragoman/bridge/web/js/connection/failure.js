@@ -1,4 +1,4 @@
-/** The failure of a request, in words for a person. */
+/** The failure of a request, with a message for the user. */
 
 export class Failure extends Error {
   /**
@@ -14,14 +14,14 @@ export class Failure extends Error {
   }
 }
 
-/** The phrases with which the protocol begins a message; the second kind says something before a mere name. */
+/** The protocol's standard phrases. Those of the second kind are kept before a mere name. */
 const PHRASE =
   /^"?(?:(Parse error|Invalid request|Invalid params|Internal error|Authentication required)|(Method not found|Resource not found|Request cancelled))"?(?:[:.]\s*|$)/i;
 
 const LEAST_SENTENCE = 4;
 
 /**
- * The message of an error without repetition: the protocol's phrase is left out where a sentence follows it.
+ * The message of an error. The standard phrase is omitted if a sentence follows it.
  *
  * @param {any} error
  * @returns {string}
@@ -36,7 +36,7 @@ export function explain(error) {
 }
 
 /**
- * A message may be cut short, or have fewer lines than the details.
+ * Join a message and its details without repetition. The message may be truncated or have fewer lines.
  *
  * @param {string} message
  * @param {string} details
@@ -60,14 +60,14 @@ function detailsOf(data) {
 }
 
 /**
- * Words of a peer as a sentence of ours.
+ * Text from a peer as a sentence, with a capital and a full stop.
  *
  * @param {unknown} words
  */
 export function sentence(words) {
   if (!words) return "";
   const whole = String(words).trim();
-  // An address, a model or a path is a name: it stays as it is written.
+  // A URL, a model or a path is a name and stays unchanged.
   const isName = /^\S*[:/.@_\d]\S/.test(whole.split(" ", 1)[0]);
   const big = isName ? whole : whole.charAt(0).toUpperCase() + whole.slice(1);
   return /[.!?…]$/.test(big) ? big : `${big}.`;

@@ -1,31 +1,31 @@
-/** The login view of a browser without a cookie: the reason, and the two ways to log in. */
+/** The login view of a browser without a cookie, with the reason and the two login methods. */
 
 import { el, icon } from "../page/dom.js";
 
 /**
- * Who came here, and by what. A link that is refused leads here with the kind of person it was for.
+ * The texts by kind of visitor. A refused link redirects here with the kind of its user.
  *
  * @type {Record<string, { title: string, words: page.Child[], label: string }>}
  */
 const FACES = {
   reader: {
-    title: "This link was used already, or is too old",
-    words: ["A link to read along works once, in the browser that opened it first. Ask the person who sent it for another one."],
-    label: "A fresh link",
+    title: "This link was already used or has expired",
+    words: ["A read-only link works once, in the browser that opened it first. Ask the person who sent it for a new one."],
+    label: "A new link",
   },
   owner: {
-    title: "This link was used already, or is too old",
-    words: ["It works once, in the browser that opened it first. Press Enter where ", el("code", {}, "dragoman serve"), " runs: it prints a fresh one."],
-    label: "A fresh link, or the token of the bridge",
+    title: "This link was already used or has expired",
+    words: ["It works once, in the browser that opened it first. Press Enter in the terminal where ", el("code", {}, "dragoman serve"), " runs to print a new one."],
+    label: "A new link, or the bridge's token",
   },
   nobody: {
-    title: "This browser is not let in yet",
+    title: "Sign in to this bridge",
     words: [
-      "This page opens by a link. If the bridge is yours, press Enter where ",
+      "You need a sign-in link. If the bridge is yours, press Enter in the terminal where ",
       el("code", {}, "dragoman serve"),
-      " runs: it prints one. If it is somebody else's, ask that person for a link.",
+      " runs to print one. Otherwise ask its owner for a link.",
     ],
-    label: "A link, or the token of the bridge",
+    label: "A link, or the bridge's token",
   },
 };
 
@@ -45,7 +45,7 @@ export function showLogin(root, reason) {
     required: true,
   });
   const error = el("p", { class: "field-error", role: "alert", hidden: true });
-  const button = el("button", { type: "submit", class: "button button-primary" }, "Go in");
+  const button = el("button", { type: "submit", class: "button button-primary" }, "Sign in");
   /** @param {Event} event */
   const submit = async (event) => {
     event.preventDefault();
@@ -82,7 +82,7 @@ export function showLogin(root, reason) {
   field.focus();
 }
 
-/** A browser that is let in was not refused. */
+/** Remove the refusal from the URL after a successful login. */
 export function forgetRefusal() {
   if (location.search) history.replaceState(null, "", `${location.pathname}${location.hash}`);
 }
@@ -94,8 +94,8 @@ async function logIn(text) {
   try {
     const response = await fetch("./login", { method: "POST", headers: { "content-type": "application/json" }, body });
     if (response.ok) return null;
-    if (response.status === 429) return "Too many tries; wait a minute.";
-    return code === null ? "This is not the token." : "This link was used already, or is too old. Ask for a fresh one.";
+    if (response.status === 429) return "Too many attempts. Wait a minute.";
+    return code === null ? "The token is wrong." : "This link was already used or has expired. Ask for a new one.";
   } catch {
     return "The bridge cannot be reached.";
   }

@@ -1,13 +1,13 @@
 /**
- * Terminal output to pieces of text with class names. It touches no document. Sequences other than colours are left
- * out, and so are characters that turn the others around or cannot be seen.
+ * Converts terminal output to pieces of text with class names, without the DOM. Sequences other than colours are left
+ * out, and so are bidi controls and invisible characters.
  *
- * `parseAnsi(text, style)` gives {pieces: [{text, classes}], style}; `style` goes into the next call.
+ * `parseAnsi(text, style)` returns {pieces: [{text, classes}], style}. Pass `style` to the next call.
  */
 
 import { dropHidden } from "../text/safe.js";
 
-// A control sequence; one that tells the terminal something (a title, a link); any other escape; stray controls.
+// A control sequence, an operating system command (a title, a link), any other escape, and stray controls.
 const SEQUENCE =
   /\x1b\[([0-?]*)([ -/]*)([@-~])|\x1b\[[0-?]*[ -/]*$|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-Z\\^-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
@@ -135,7 +135,7 @@ function withFlags(style, flags) {
 }
 
 /**
- * The colour after 38 or 48, as one of the sixteen that the page has classes for, and how many codes it took.
+ * The colour after 38 or 48, as one of the page's sixteen colours, and the number of codes it used.
  *
  * @param {number[]} codes
  * @returns {[number | null, number]}

@@ -1,4 +1,4 @@
-/** Content blocks that grow, or are replaced: text as Markdown, the rest as what it is. */
+/** A view of content blocks that grow or are replaced. Text is shown as Markdown. */
 
 import { el } from "../page/dom.js";
 import { textOf } from "../session/transcript.js";
@@ -20,7 +20,7 @@ export class BlocksView {
   }
 
   /**
-   * Show blocks; those of another round have nothing in common with the ones before.
+   * Show blocks. The blocks of another round replace all earlier ones.
    *
    * @param {page.Block[]} blocks
    * @param {number} round

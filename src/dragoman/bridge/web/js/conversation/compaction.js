@@ -1,4 +1,4 @@
-/** A line across the conversation: all before it was summed up for the model. It opens to the summary. */
+/** A divider in the conversation: everything above was summarized for the model. It opens to the summary. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { cleanText } from "../text/safe.js";
@@ -6,10 +6,10 @@ import { BlocksView } from "./blocks_view.js";
 
 /** @type {Record<string, string>} */
 const WORDS = {
-  in_progress: "Summing up the conversation…",
-  completed: "The conversation before this was summed up",
-  failed: "The conversation could not be summed up",
-  cancelled: "Summing up was stopped",
+  in_progress: "Summarizing the conversation…",
+  completed: "The conversation before this point was summarized",
+  failed: "The conversation could not be summarized",
+  cancelled: "Summarizing was stopped",
 };
 
 export class CompactionView {
@@ -34,7 +34,7 @@ export class CompactionView {
     this.#seen = this.#item.version;
     const { status, summary, error, round } = this.#item;
     this.element.dataset.status = status;
-    const words = [WORDS[status] ?? `Summing up: ${cleanText(status)}`, error && cleanText(error)].filter(Boolean).join(": ");
+    const words = [WORDS[status] ?? `Summarizing: ${cleanText(status)}`, error && cleanText(error)].filter(Boolean).join(": ");
     const sign = status === "in_progress" && el("span", { class: "dot dot-busy" });
     const hasSummary = summary.length > 0;
     fill(hasSummary ? this.#words : this.#plain, sign, words);

@@ -1,11 +1,11 @@
-/** The content blocks that are no text: pictures, files and links. Nothing of them is ever markup. */
+/** Content blocks other than text: pictures, files and links. None of them becomes markup. */
 
 import { el, icon } from "../page/dom.js";
 import { Output } from "./output.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
 import { guardLink, safeAddress } from "../text/sanitize.js";
 
-// In an <img> even an SVG can run nothing and load nothing.
+// In an <img>, even an SVG cannot run scripts or load resources.
 const PICTURES = new Set([
   "image/png",
   "image/jpeg",
@@ -31,17 +31,17 @@ export function contentElement(block) {
     case "resource":
       return embedded(block.resource ?? {});
     case "audio":
-      return chip("file", `Sound (${oneLine(block.mimeType ?? "unknown kind")}), not played here`);
+      return chip("file", `Audio (${oneLine(block.mimeType ?? "unknown type")}) cannot be played`);
     default:
-      return chip("other", `Content of the kind ${oneLine(Reflect.get(block ?? {}, "type"))}, which this page cannot show`);
+      return chip("other", `Content of type ${oneLine(Reflect.get(block ?? {}, "type"))} cannot be shown`);
   }
 }
 
 /** @param {{ data?: string, mimeType?: string | null, uri?: string | null }} image */
 function picture({ data, mimeType, uri }) {
   if (!PICTURES.has(mimeType ?? "") || !BASE64.test(data ?? ""))
-    return chip("image", `Picture of the kind ${oneLine(mimeType)}, not shown`);
-  const name = uri ? `Picture: ${visible(baseName(uri))}` : "Picture";
+    return chip("image", `Image of type ${oneLine(mimeType)} cannot be shown`);
+  const name = uri ? `Image: ${visible(baseName(uri))}` : "Image";
   return el("img", { class: "picture", alt: name, src: `data:${mimeType};base64,${data}`, loading: "lazy" });
 }
 
@@ -81,7 +81,7 @@ function chip(drawing, words) {
 }
 
 /**
- * The last part of a path or an address.
+ * The last part of a path or a URL.
  *
  * @param {string} path
  */
@@ -98,7 +98,7 @@ export function baseName(path) {
 }
 
 /**
- * A path as seen from the session's directory.
+ * A path relative to the session's directory.
  *
  * @param {string} path
  * @param {string} cwd

@@ -1,6 +1,6 @@
 /**
- * The transcript of the open session. It shows the newest part of it; older items are added when one scrolls up to
- * them, and taken away again from a page that follows the newest.
+ * The transcript of the open session. It shows the newest part. Older items are added when the user scrolls up, and
+ * removed again while the page follows the newest.
  */
 
 import { el, fill } from "../page/dom.js";
@@ -81,12 +81,12 @@ export class Conversation {
     this.#unlisten = () => Object.entries(listeners).forEach(([name, fn]) => session.removeEventListener(name, fn));
   }
 
-  /** Show what there is from its end; while the history still arrives there is nothing to show yet. */
+  /** Show the end of the transcript. While the history still arrives, show nothing. */
   #restart() {
     this.#views.clear();
     this.#list.replaceChildren();
     const items = this.#items();
-    this.#session?.takeChanged();
+    this.#session?.popChanged();
     this.#changed.clear();
     this.#first = this.#end = Math.max(0, items.length - FIRST_ITEMS);
     this.#scroller.follow();
@@ -109,10 +109,10 @@ export class Conversation {
    * @param {number} deadline
    */
   #work(deadline) {
-    // New items first, then changed ones. At least one new item is drawn in each frame; the rest waits for the next
-    // frame when the time is up.
+    // New items first, then changed ones. At least one new item is drawn per frame. The rest waits for the next
+    // frame if the time is up.
     const items = this.#items();
-    for (const item of this.#session?.takeChanged() ?? []) this.#changed.add(item);
+    for (const item of this.#session?.popChanged() ?? []) this.#changed.add(item);
     const before = this.#end;
     if (before < items.length || this.#changed.size > 0) this.#scroller.noteNews();
     while (this.#end < items.length) {
@@ -133,7 +133,7 @@ export class Conversation {
     const view = this.#make(item);
     this.#end += 1;
     this.#list.append(view.element);
-    // The one before it grows no more.
+    // The previous item no longer grows.
     const previous = this.#items()[item.n - 1];
     if (previous) this.#update(previous);
   }
@@ -169,7 +169,7 @@ export class Conversation {
   }
 
   /**
-   * Scroll to an item, wherever in the history it is, and mark it.
+   * Scroll to an item anywhere in the history and mark it.
    *
    * @param {page.Item | null} item
    */
@@ -262,7 +262,7 @@ function endView(item, session, app) {
   const asked = session?.transcript.items.slice(0, item.n).findLast((one) => isMessage(one, "user"));
   const again = session && asked?.type === "message" ? actionsOf(asked, session, app) : null;
   const retry = again && el("button", { type: "button", class: "button end-action", onclick: again.retry }, "Try again");
-  // The last failure is what a person has to know now, and can try again; earlier ones are history.
+  // Only the last failure is prominent and offers a retry.
   const update = () => {
     const isLast = Boolean(session?.transcript.isLast(item));
     if (item.error && isLast) note.setAttribute("role", "alert");

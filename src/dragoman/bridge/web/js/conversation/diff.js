@@ -1,11 +1,11 @@
 /**
- * The difference of two texts, by lines. It touches no document.
+ * The line diff of two texts. This module does not use the DOM.
  *
- * `diffLines` gives rows {kind: "same" | "del" | "add", old, new, text}, `old` and `new` being line numbers from 1.
- * `toHunks` leaves out lines far from a change, `toPairs` puts old and new beside each other.
+ * `diffLines` returns rows {kind: "same" | "del" | "add", old, new, text}. `old` and `new` are line numbers from 1.
+ * `toHunks` omits lines far from a change, and `toPairs` puts old and new side by side.
  */
 
-// Two texts with more changes than this have little in common; the search is quadratic in them.
+// Two texts with more changes have little in common, and the search is quadratic in the number of changes.
 const MOST_EDITS = 1_500;
 
 /**
@@ -217,7 +217,7 @@ export function toPairs(rows) {
 }
 
 /**
- * Where two lines differ, as [start, oldEnd, newEnd]; null when hardly anything is the same.
+ * The range in which two lines differ, as [start, oldEnd, newEnd], or null if they have little in common.
  *
  * @param {string} oldLine
  * @param {string} newLine

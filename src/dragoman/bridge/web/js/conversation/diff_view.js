@@ -1,13 +1,13 @@
-/** A change of a file, unified or side by side; which of them is remembered for all. */
+/** The diff of a file, unified or side by side. The choice is stored for all diffs. */
 
 import { changedPart, countChanges, diffLines, splitLines, toHunks, toPairs } from "./diff.js";
 import { el, fill } from "../page/dom.js";
 import { visible } from "../text/safe.js";
 
 const KEY = "dragoman.diff";
-// Two columns of code need room; the style sheet takes the button away.
+// Two columns need room, so the style sheet hides the button on small screens.
 const narrow = matchMedia("(max-width: 40rem)");
-// Longer texts are cut for the eye: the whole is in the file.
+// Longer diffs are truncated. The file has the whole text.
 const MOST_ROWS = 2_000;
 const MOST_CHARS = 2_000_000;
 
@@ -41,7 +41,7 @@ export class DiffView {
       this.#toggle,
     );
     this.element = el("div", { class: "diff" }, bar, this.#body);
-    this.#body.setAttribute("aria-label", `Change of ${visible(path ?? "")}`);
+    this.#body.setAttribute("aria-label", `Changes to ${visible(path ?? "")}`);
     this.#draw();
   }
 
@@ -63,9 +63,9 @@ export class DiffView {
       lines.push(...(split ? splitRows(rows.slice(0, left)) : unifiedRows(rows.slice(0, left))));
       left -= rows.length;
     }
-    if (left < 0) lines.push(el("div", { class: "diff-gap" }, "The change goes on; the rest is not shown."));
+    if (left < 0) lines.push(el("div", { class: "diff-gap" }, "The rest of this change is not shown."));
     else if (skippedAfter) lines.push(gap(skippedAfter));
-    if (hunks.length === 0) lines.push(el("div", { class: "diff-gap" }, "Nothing changes."));
+    if (hunks.length === 0) lines.push(el("div", { class: "diff-gap" }, "No changes."));
     fill(this.#body, el("div", { class: "diff-lines" }, lines));
   }
 }
@@ -159,7 +159,7 @@ function textCell(row, part) {
 }
 
 /**
- * Code that runs backwards, or hides, must not look like other code.
+ * Escape bidi controls and invisible characters, so that code looks as it runs.
  *
  * @param {string} code
  */

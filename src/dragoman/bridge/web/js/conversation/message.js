@@ -1,4 +1,4 @@
-/** One message: the person's, the agent's, or what the agent thought. */
+/** One message of the user or the agent, or a thought. */
 
 import { BlocksView } from "./blocks_view.js";
 import { el, fill, icon } from "../page/dom.js";
@@ -22,7 +22,7 @@ export class MessageView {
 
   /**
    * @param {page.MessageItem} item
-   * @param {page.MessageActions | null} actions what a person can do with a message of theirs
+   * @param {page.MessageActions | null} actions the actions on a message of the user
    */
   constructor(item, actions) {
     this.#item = item;
@@ -68,7 +68,7 @@ export class MessageView {
   #withdraw() {
     if (this.element.classList.contains("void")) return;
     this.element.classList.add("void");
-    this.#body.before(el("p", { class: "void-words" }, "Void: the agent broke off here, and began anew."));
+    this.#body.before(el("p", { class: "void-words" }, "The agent was interrupted here and started again. This part was discarded."));
   }
 
   #thought() {
@@ -98,7 +98,7 @@ function footButton(drawing, label, onclick) {
 }
 
 /**
- * What the work on a message took.
+ * The duration, tokens and cost of a turn, as text.
  *
  * @param {NonNullable<page.MessageItem["turn"]>} turn
  */
@@ -116,7 +116,7 @@ export function duration(ms) {
   return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The text of a person, shown as it was written. */
+/** The user's text, shown unchanged. */
 class PlainText {
   #grown;
   #shown = 0;

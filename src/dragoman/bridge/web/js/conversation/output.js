@@ -1,12 +1,12 @@
-/** Terminal output that grows, with its colours. Lines that are complete are written once. */
+/** Growing terminal output with colours. Complete lines are rendered once. */
 
 import { PLAIN, collapseReturns, parseAnsi } from "./ansi.js";
 import { el } from "../page/dom.js";
 
-// More is kept by the agent; a page that lays out megabytes of it is of no use to anybody.
+// The agent keeps more. A page with megabytes of output would be unusable.
 const MOST_CHARS = 300_000;
 const KEPT_CHARS = 150_000;
-// Every box that scrolls is a layer of its own to the browser, so only long output is in one.
+// Browsers make a layer for every scrolling box, so only long output scrolls.
 const LONG_LINES = 14;
 const LONG_CHARS = 1_400;
 
@@ -19,7 +19,7 @@ export class Output {
   #cut = el("div", { class: "output-cut", hidden: true });
   #isLong = false;
 
-  /** With `fromEnd` its end stays in sight while it grows; the style sheet does that without measuring anything. */
+  /** With `fromEnd` the end stays visible while the output grows. The style sheet does that without measuring. */
   constructor(label = "Output", { fromEnd = false } = {}) {
     const attributes = {
       class: fromEnd ? "output output-from-end" : "output",
@@ -65,7 +65,7 @@ export class Output {
 
   /** @param {string} text */
   #writeLines(text) {
-    // Complete lines are appended once; the last line is drawn anew each time, because a carriage return may replace it.
+    // Complete lines are appended once. The last line is redrawn each time, because a carriage return may replace it.
     const end = text.lastIndexOf("\n") + 1;
     if (end <= this.#written) return;
     const fresh = text.slice(this.#written, end);

@@ -1,4 +1,4 @@
-/** The ways to say something again: as it was, or better, and then in a copy of the session where the agent can copy. */
+/** Resending a message: unchanged, or edited in a fork of the session if the agent supports forks. */
 
 import { baseName } from "./content.js";
 import { isMessage, textOf } from "../session/transcript.js";
@@ -6,7 +6,7 @@ import { isMessage, textOf } from "../session/transcript.js";
 const MOST_NAMED = 200;
 
 /**
- * A message of the user as it was written: its text, and what went with it.
+ * A message of the user as it was written: its text and its attachments.
  *
  * @param {page.MessageItem} item
  * @returns {{ text: string, attachments: page.Attachment[] }}
@@ -17,7 +17,7 @@ export function writtenOf({ blocks }) {
 }
 
 /**
- * What it means to edit a message and send it again, for the agent at hand.
+ * How editing and resending a message works with the current agent.
  *
  * @param {page.MessageItem} item
  * @param {page.Session} session
@@ -27,25 +27,25 @@ export function writtenOf({ blocks }) {
 export function resendOf(item, session, app) {
   const written = writtenOf(item);
   if (!app.capabilities.sessionCapabilities?.fork) {
-    const words = "This agent cannot go back: the message is sent at the end of this session.";
+    const words = "This agent cannot fork sessions, so the message was sent at the end of this session.";
     return { ...written, words, open: async () => session };
   }
   const before = app.capabilities._meta?.["dragoman/fork"]?.before ? nameOfMessage(item, session) : null;
   const words = before
-    ? "Sent in a copy of this session that ends before this message. This session stays as it is, and so do the files."
-    : "Sent in a copy of this session. The copy has all that was said, and this session stays as it is.";
+    ? "Sent in a fork of this session that ends before this message. This session and the files are unchanged."
+    : "Sent in a fork of this session. The fork contains the whole conversation, and this session is unchanged.";
   const open = async () => {
     await app.forkSession(session.id, before);
     const copy = app.state.session;
-    if (!copy) throw new Error("The copy was left before the message was sent.");
+    if (!copy) throw new Error("You left the fork before the message was sent.");
     return copy;
   };
   return { ...written, words, open };
 }
 
 /**
- * How the agent finds a message: by its id, or by its text and which of the messages with this text it is. A message that
- * was refused is not in the agent's own history: then the next one that is there is the end of the copy.
+ * How the agent finds a message: by its id, or by its text and its position among equal texts. A message that
+ * was refused is not in the agent's history, so the fork ends before the next message that is.
  *
  * @param {page.MessageItem} item
  * @param {page.Session} session
@@ -75,5 +75,5 @@ function attachmentOf(block) {
 function nameOf(block) {
   if (block.type === "resource_link") return block.name;
   if (block.type === "resource") return baseName(block.resource?.uri ?? "") || "File";
-  return block.type === "image" ? "Picture" : "Attachment";
+  return block.type === "image" ? "Image" : "Attachment";
 }

@@ -1,4 +1,4 @@
-/** Stays at the end of what grows, unless a person scrolls away from it. */
+/** Keeps a growing box scrolled to its end, unless the user scrolls away. */
 
 import { el, icon } from "../page/dom.js";
 
@@ -23,18 +23,18 @@ export class Scroller {
     this.#newest = el("button", shape, icon("down"), this.#words);
     this.following = true;
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    // After layout and before paint: the height is known without asking for another layout.
+    // Runs after layout and before paint, so reading the height causes no extra layout.
     const observer = new ResizeObserver(() => this.following && this.#toEnd());
     observer.observe(content);
     observer.observe(box);
   }
 
-  /** The button that goes back to the end; shown while the person is elsewhere. */
+  /** The button that scrolls to the end, shown while the user has scrolled away. */
   get button() {
     return this.#newest;
   }
 
-  /** Something came at the end. */
+  /** Mark the button, because content was added at the end. */
   noteNews() {
     if (!this.following && this.#words.textContent !== TO_NEWS) this.#words.textContent = TO_NEWS;
   }
@@ -44,7 +44,7 @@ export class Scroller {
     this.#toEnd();
   }
 
-  /** Stay where one is, whatever comes at the end. */
+  /** Stop following the end. */
   leave() {
     this.#setFollowing(false);
   }
@@ -69,7 +69,7 @@ export class Scroller {
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.#box;
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
-    // Only a way up is a person's wish: growth moves the end away without one.
+    // Only scrolling up is the user's action. Growth moves the end away as well.
     if (isNear) this.#setFollowing(true);
     else if (scrollTop < this.#last - 1) this.#setFollowing(false);
     this.#last = scrollTop;

@@ -1,4 +1,4 @@
-/** A message from one session to another, marked as such: nobody in front of the page wrote it. */
+/** A message from one session to another, marked as such, because no user wrote it. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";
@@ -31,9 +31,9 @@ export class SessionMessageView {
   update(live) {
     if (this.#seen === this.#item.version) return;
     this.#seen = this.#item.version;
-    const { told, blocks, round } = this.#item;
-    const isOurs = told.senderSessionId === this.#session.id;
-    const other = isOurs ? told.recipientSessionId : told.senderSessionId;
+    const { fields, blocks, round } = this.#item;
+    const isOurs = fields.senderSessionId === this.#session.id;
+    const other = isOurs ? fields.recipientSessionId : fields.senderSessionId;
     this.element.dataset.direction = isOurs ? "out" : "in";
     fill(this.#head, icon("chat"), isOurs ? "Message to " : "Message from ", this.#link(other));
     this.#blocks.update(blocks, round, live);
@@ -49,8 +49,8 @@ export class SessionMessageView {
   /** @param {string} id */
   #nameOf(id) {
     const { sessions } = this.#app.state;
-    if (sessions.get(this.#session.id)?.parent === id) return "the session that began it";
+    if (sessions.get(this.#session.id)?.parent === id) return "the session that started it";
     const subagent = this.#session.transcript.entities.get(`subagent ${id}`);
-    return oneLine(subagent?.told.title ?? sessions.get(id)?.title ?? "") || "another session";
+    return oneLine(subagent?.fields.title ?? sessions.get(id)?.title ?? "") || "another session";
   }
 }

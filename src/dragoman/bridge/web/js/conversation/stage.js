@@ -1,4 +1,4 @@
-/** The words in place of a conversation that is empty, and those at its end: waiting, stopped, failed. */
+/** The text of an empty conversation, and the status at its end: waiting, stopped, failed. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
@@ -6,13 +6,13 @@ import { welcome } from "../start/welcome.js";
 import { withCode } from "../text/inline_code.js";
 import { cleanText } from "../text/safe.js";
 
-/** @typedef {{ key: string, make: () => HTMLElement }} Face what is drawn anew when its key is another */
+/** @typedef {{ key: string, make: () => HTMLElement }} Face an element that is rebuilt when its key changes */
 
 /** @type {Record<string, string>} */
 const STOPS = {
-  max_tokens: "The answer was cut: it reached the most the model may write.",
-  max_turn_requests: "The agent stopped: it reached the most steps of a turn.",
-  refusal: "The agent refused to go on with this.",
+  max_tokens: "The answer was cut off at the model's output limit.",
+  max_turn_requests: "The agent stopped at the limit of steps per turn.",
+  refusal: "The agent declined this prompt.",
   cancelled: "Stopped.",
 };
 
@@ -20,7 +20,7 @@ const STOPS = {
 const NOTICES = { warning: "Warning", error: "Error" };
 
 /**
- * Fill both for the state that `app` is in now.
+ * Fill both elements for the current state of `app`.
  *
  * @param {HTMLElement} stage
  * @param {HTMLElement} tail
@@ -35,7 +35,7 @@ export function drawStage(stage, tail, app) {
 }
 
 /**
- * Change an element only if its words change, so that nothing flickers and nothing is read aloud twice.
+ * Change an element only if its key changed, so that nothing flickers or is read aloud twice.
  *
  * @param {HTMLElement} element
  * @param {Face | null} wanted
@@ -121,11 +121,11 @@ function end(app, session) {
   if (facts.state === "gone") {
     const why = facts.error
       ? explain(facts.error)
-      : "The agent no longer has this session; it can be read, not continued.";
+      : "The agent no longer has this session, so it is read-only.";
     return { key: `gone ${why}`, make: () => note("warning", cleanText(why), "bad") };
   }
   const { error, archived, parent } = facts;
-  // A turn that failed is in the transcript; the rest is about the session itself.
+  // The transcript shows failed turns. The rest is about the session.
   if (error && JSON.stringify(error) !== JSON.stringify(session.failure)) {
     return { key: `error ${JSON.stringify(error)}`, make: () => failureNote(error, { role: "alert" }) };
   }
@@ -143,7 +143,7 @@ function subagentNote(app, parent) {
     "div",
     { class: "note" },
     icon("fork"),
-    el("span", {}, "A subagent did this, for another session."),
+    el("span", {}, "A subagent works here for another session."),
     el("button", { type: "button", class: "button note-action", onclick: back }, "Go to that session"),
   );
 }
@@ -169,7 +169,7 @@ function waitingForYou({ readOnly }) {
     "div",
     { class: "working" },
     icon("shield"),
-    readOnly ? "Waiting for somebody's answer." : "Waiting for your answer.",
+    readOnly ? "Waiting for the owner's answer." : "Waiting for your answer.",
   );
 }
 
@@ -200,18 +200,18 @@ export function noticeNote({ severity, title, description }) {
 }
 
 /**
- * How a turn ended that did not end by itself.
+ * The note for a turn that did not end normally.
  *
  * @param {page.EndItem} end
  */
 export function endNote({ error, stopReason }) {
   if (error) return failureNote(error);
-  const words = STOPS[stopReason ?? ""] ?? `The agent stopped: ${cleanText(stopReason ?? "it did not say why")}.`;
+  const words = STOPS[stopReason ?? ""] ?? `The agent stopped: ${cleanText(stopReason ?? "no reason given")}.`;
   return note(stopReason === "cancelled" ? "stop" : "warning", words);
 }
 
 /**
- * How a turn failed.
+ * The note for a failed turn.
  *
  * @param {acp.Error} error
  * @param {Record<string, any>} attributes
@@ -221,7 +221,7 @@ export function failureNote(error, attributes = {}) {
   const more =
     typeof stderr === "string" &&
     stderr &&
-    el("details", { class: "stderr" }, el("summary", {}, "What it wrote"), el("pre", { tabindex: "0" }, cleanText(stderr)));
+    el("details", { class: "stderr" }, el("summary", {}, "Agent output"), el("pre", { tabindex: "0" }, cleanText(stderr)));
   return el(
     "div",
     { class: "note bad", ...attributes },

@@ -1,4 +1,4 @@
-/** A session that the agent made for a part of the work: what it is for, how it stands, and the way to it. */
+/** A subagent: its task, its state and a button that opens its session. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
@@ -24,7 +24,7 @@ export class SubagentView {
   constructor(item, app) {
     this.#item = item;
     const show = () => app.openSession(item.id).catch((error) => app.toast(explain(error), "error"));
-    this.#open = el("button", { type: "button", class: "button subagent-open", onclick: show }, "Show its work");
+    this.#open = el("button", { type: "button", class: "button subagent-open", onclick: show }, "Show work");
     this.element = el(
       "section",
       { class: "item subagent" },
@@ -36,11 +36,11 @@ export class SubagentView {
   update() {
     if (this.#seen === this.#item.version) return;
     this.#seen = this.#item.version;
-    const { title, description, state } = this.#item.told;
+    const { title, description, state } = this.#item.fields;
     const name = oneLine(title ?? "") || "Subagent";
     this.#title.textContent = name;
     this.element.setAttribute("aria-label", `Subagent: ${name}`);
-    this.#open.setAttribute("aria-label", `Show its work: ${name}`);
+    this.#open.setAttribute("aria-label", `Show work of ${name}`);
     const now = state?.state ?? "";
     fill(this.#sign, now === "running" ? el("span", { class: "dot dot-busy" }) : icon("fork"));
     this.#state.textContent = STATES[now] ?? oneLine(now);

@@ -1,4 +1,4 @@
-/** One tool call: a line that says what it is and how it stands, with what it shows and its raw data folded in. */
+/** One tool call: a line with its title and status, which unfolds to its content and raw data. */
 
 import { relativePath } from "./content.js";
 import { el, fill, icon } from "../page/dom.js";
@@ -84,7 +84,7 @@ export class ToolCallView {
     if (this.#kind.dataset.kind !== call.kind) this.#drawKind(call.kind ?? "other");
     const title = oneLine(call.title || "Tool call");
     if (this.#title.textContent !== title) this.#title.textContent = title;
-    // The tool's own name says more than the title only where the title does not have it.
+    // The tool's name is only useful if the title does not contain it.
     const name = oneLine(call.name ?? "");
     this.#name.textContent = title.includes(name) ? "" : name;
     this.#note.textContent = noteOf(this.#item);
@@ -122,7 +122,7 @@ export class ToolCallView {
     const { call, terminals } = this.#item;
     const shows = (call.content ?? []).length > 0 || terminals.size > 0;
     const hasChange = (call.content ?? []).some((part) => part.type === "diff" || isPicture(part));
-    // The card of the question shows a call that waits for an answer.
+    // A call that waits for permission is shown on the question's card.
     if (call.status === "pending") return false;
     return shows && (call.kind === "execute" || hasChange || call.status === "failed");
   }

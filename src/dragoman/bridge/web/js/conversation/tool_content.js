@@ -1,4 +1,4 @@
-/** The content of a tool call: output, changes, pictures. Used by the call and by the permission card. */
+/** The content of a tool call: output, diffs and pictures. Used by the call and the permission card. */
 
 import { contentElement, relativePath } from "./content.js";
 import { DiffView } from "./diff_view.js";
@@ -7,12 +7,12 @@ import { MarkdownText } from "../text/markdown.js";
 import { Output } from "./output.js";
 import { visible } from "../text/safe.js";
 
-// These answer in prose; the others answer with files, lists and output.
+// These kinds answer in prose. The others answer with files, lists and output.
 const IN_PROSE = new Set(["think", "fetch", "other", "switch_mode"]);
 const FENCE = /^(`{3,}|~{3,})[^\n]*\n/;
 
 /**
- * One thing that a call shows; parts with the same key show the same thing at another time.
+ * One part of the content. Parts with the same key are versions of the same part.
  *
  * @typedef {{ kind: "diff", key: string, diff: acp.Diff }
  *   | { kind: "block", key: string, block: page.Block }
@@ -27,7 +27,7 @@ export class ToolContent {
   #shown;
 
   /**
-   * With `exact`, hidden characters are written out, because a person agrees to this text.
+   * With `exact`, hidden characters are escaped, because the user agrees to this text.
    *
    * @param {string} cwd
    * @param {{ exact?: boolean }} options
@@ -39,7 +39,7 @@ export class ToolContent {
   }
 
   /**
-   * Show the parts; one that is of the same kind as before is changed, not made anew.
+   * Show the parts. Update a part in place if its kind is unchanged.
    *
    * @param {Partial<page.Call>} call
    * @param {Map<string, string> | undefined} terminals
@@ -96,7 +96,7 @@ function prose(text) {
  */
 function partsOf(call, terminals) {
   const parts = (call.content ?? []).map((part, n) => partOf(part, n, call, terminals)).filter((part) => part !== null);
-  // Output that no part of the content stands for is shown all the same.
+  // Output without a part in the content is shown as well.
   const named = new Set((call.content ?? []).map((part) => (part.type === "terminal" ? part.terminalId : null)));
   for (const [id, text] of terminals ?? [])
     if (!named.has(id)) parts.push({ kind: "output", key: `terminal ${id}`, text, fromEnd: true });

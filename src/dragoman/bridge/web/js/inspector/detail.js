@@ -1,4 +1,4 @@
-/** One message, whole. */
+/** The complete view of one message. */
 
 import { DIRECTIONS, bytes, clock, duration, label } from "./format.js";
 import { el, fill, find, iconButton } from "../page/dom.js";
@@ -6,7 +6,7 @@ import { visible } from "../text/safe.js";
 
 export class MessageDetail {
   /**
-   * `choose(entry)` shows another message, `close()` is asked for by the button.
+   * `choose(entry)` shows another message. The button calls `close()`.
    *
    * @param {page.App} app
    * @param {{ choose: (entry: page.WireEntry | null) => void, close: () => void }} actions
@@ -20,7 +20,7 @@ export class MessageDetail {
 
   /** @param {page.WireEntry | null} entry */
   show(entry) {
-    // The focused element is replaced; the focus stays in here, where Escape closes the message.
+    // The focused element is replaced, so move the focus to the view, where Escape closes the message.
     const hadFocus = this.element.contains(document.activeElement);
     this.element.hidden = entry === null;
     if (entry === null) {
@@ -47,17 +47,17 @@ export class MessageDetail {
   /** @param {page.WireEntry} entry */
   #facts(entry) {
     const facts = [
-      ["Kind", entry.failed && entry.kind === "response" ? "response, an error" : entry.kind],
+      ["Kind", entry.failed && entry.kind === "response" ? "error response" : entry.kind],
       ["Direction", DIRECTIONS[entry.direction] ?? entry.direction],
       ["Time", clock(entry.time)],
       ["Size", bytes(entry.size)],
-      ["Took", duration(entry.latencyMs)],
+      ["Duration", duration(entry.latencyMs)],
       ["Id", entry.id === undefined || entry.id === null ? "" : JSON.stringify(entry.id)],
       ["Session", entry.sessionId ?? ""],
     ];
     const list = el("dl", { class: "wire-facts" });
     for (const [name, value] of facts) if (value) list.append(el("div", {}, el("dt", {}, name), el("dd", {}, visible(value))));
-    if (entry.partner) list.append(el("div", {}, el("dt", {}, "Pair"), el("dd", {}, this.#partner(entry))));
+    if (entry.partner) list.append(el("div", {}, el("dt", {}, "Matching message"), el("dd", {}, this.#partner(entry))));
     return list;
   }
 
@@ -73,17 +73,17 @@ export class MessageDetail {
       await navigator.clipboard.writeText(laidOut(entry.line));
       this.app.toast("Copied.", "info");
     } catch {
-      this.app.toast("The browser does not let the page copy. Mark the text and copy it yourself.", "error");
+      this.app.toast("The browser did not allow copying. Select the text and copy it yourself.", "error");
     }
   }
 }
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
-// More would freeze the page for longer than anybody looks at it.
+// Longer messages would freeze the page.
 const MOST_COLOURED = 200_000;
 
 /**
- * JSON in colours, laid out, as elements; a text that is not JSON as it is.
+ * JSON as indented, coloured elements. Other text is returned unchanged.
  *
  * @param {string} line
  */

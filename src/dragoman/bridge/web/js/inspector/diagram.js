@@ -1,4 +1,4 @@
-/** The sequence, drawn: the bridge on the left, the agent on the right, time downwards. Only what is in sight exists. */
+/** The sequence diagram: bridge on the left, agent on the right, time downwards. Only visible rows exist. */
 
 import { closestTo, el } from "../page/dom.js";
 import { sentence } from "./format.js";
@@ -11,7 +11,7 @@ export class SequenceDiagram {
   #index = new Map();
 
   /**
-   * `choose(entry)` is called when a message is clicked; `names()` gives the words above the two lines.
+   * `choose(entry)` is called when a message is clicked. `names()` returns the labels of the two lines.
    *
    * @param {page.WireLog} log
    * @param {(entry: page.WireEntry) => void} choose
@@ -46,7 +46,7 @@ export class SequenceDiagram {
     const index = entry ? this.#index.get(entry.n) : undefined;
     if (index === undefined) this.#window.refresh();
     else this.#window.reveal(index);
-    this.scroller.setAttribute("aria-label", entry ? `Sequence of messages. Chosen: ${sentence(entry)}` : "Sequence of messages");
+    this.scroller.setAttribute("aria-label", entry ? `Sequence of messages. Selected: ${sentence(entry)}` : "Sequence of messages");
   }
 
   /**
@@ -104,7 +104,7 @@ export class SequenceDiagram {
   }
 }
 
-// The request of a turn can be thousands of rows above the visible ones: the search goes this far back.
+// The request of a turn can be thousands of rows above. The search goes this far back.
 const LOOK_BACK = 2_000;
 
 /**

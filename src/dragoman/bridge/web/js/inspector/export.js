@@ -5,11 +5,11 @@ import { ROW, drawBar, drawLifelines, drawMessage, lanes, shape } from "./sequen
 
 const WIDTH = 900;
 const HEAD_HEIGHT = 40;
-// Viewers of drawings give up on more; the messages themselves are in the NDJSON.
+// SVG viewers fail on larger drawings. The NDJSON has all messages.
 const MOST_DRAWN = 2_000;
 
 /**
- * A line each: {time, direction, kind, sessionId, latencyMs, message}; `text` instead of message when it is not JSON.
+ * One line per message: {time, direction, kind, sessionId, latencyMs, message}. Has `text` instead if it is not JSON.
  *
  * @param {page.WireEntry[]} entries
  */
@@ -28,7 +28,7 @@ function record({ time, direction, kind, sessionId, latencyMs, size, cut, line }
 }
 
 /**
- * The text of an SVG file in the colours that the page has now; the latest messages when there are too many.
+ * The text of an SVG file in the page's current colours, with the latest messages if there are too many.
  *
  * @param {page.WireEntry[]} entries
  * @param {string[]} names
@@ -61,7 +61,7 @@ export function toSvg(entries, names) {
 }
 
 /**
- * Give a text to the browser as a file to keep.
+ * Download a text as a file.
  *
  * @param {string} name
  * @param {string} type
@@ -73,12 +73,12 @@ export function download(name, type, text) {
   link.href = address;
   link.download = name;
   link.click();
-  // The download has begun by then; kept, the text would stay in memory as long as the page.
+  // The download has started by then. Without this, the text would stay in memory.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 function style() {
-  // A colour of the page is a pair, of which only an element shows one.
+  // The page's colours are light-dark pairs, so resolve them with an element.
   const shown = el("span");
   document.body.append(shown);
   const of = (/** @type {string} */ name) => {

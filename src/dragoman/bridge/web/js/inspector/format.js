@@ -1,4 +1,4 @@
-/** Numbers and times of the wire as people read them. */
+/** Readable numbers and times for the inspector. */
 
 import { oneLine } from "../text/safe.js";
 
@@ -36,18 +36,18 @@ export function arrow(entry) {
 }
 
 /**
- * The words of a row: the method, and the kind of an update.
+ * The label of a row: the method, and the kind of an update.
  *
  * @param {page.WireEntry} entry
  */
 export function label(entry) {
-  const name = oneLine(entry.name) || (entry.kind === "malformed" ? "not understood" : "response");
+  const name = oneLine(entry.name) || (entry.kind === "malformed" ? "not valid JSON-RPC" : "response");
   const update = entry.method === "session/update" ? /"sessionUpdate"\s*:\s*"([a-z_]{1,40})"/.exec(entry.line) : null;
   return update ? `${name} ${update[1]}` : name;
 }
 
 /**
- * One sentence on a message, for those who hear the page.
+ * One sentence about a message, for screen readers.
  *
  * @param {page.WireEntry} entry
  */

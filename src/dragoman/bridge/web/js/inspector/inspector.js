@@ -1,4 +1,4 @@
-/** The second view: every message between the bridge and the agent, as a list or as a sequence, with one of them whole. */
+/** The inspector: all messages between bridge and agent, as a list or diagram, and one complete message. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { oneLine } from "../text/safe.js";
@@ -11,7 +11,7 @@ import { WireLog } from "./log.js";
 import { Toolbar } from "./toolbar.js";
 
 /**
- * Build the inspector in `root`; it listens to the wire only while it is shown.
+ * Build the inspector in `root`. It receives messages only while it is shown.
  *
  * @param {page.App} app
  * @param {HTMLElement} root
@@ -62,7 +62,7 @@ class Inspector {
       if (wanted && this.#listening) this.log.add(entries ?? []);
     } catch (error) {
       this.#listening = false;
-      if (wanted) this.app.toast(`The wire cannot be shown. ${explain(error)}`, "error");
+      if (wanted) this.app.toast(`The messages cannot be shown. ${explain(error)}`, "error");
     }
   }
 
@@ -86,8 +86,8 @@ class Inspector {
   }
 
   #emptyWords() {
-    if (this.log.entries.length > 0) return "No message fits the filter.";
-    return "Nothing has passed between the bridge and the agent yet. Say something in a session and look again.";
+    if (this.log.entries.length > 0) return "No message matches the filter.";
+    return "No messages between the bridge and the agent yet. Send a prompt in a session.";
   }
 
   /** @param {page.WireEntry | null} entry */

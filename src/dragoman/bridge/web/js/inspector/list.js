@@ -1,4 +1,4 @@
-/** The messages as rows; arrows, Page Up and Down, Home and End choose one. */
+/** The messages as rows, selected by arrows, Page Up and Down, Home and End. */
 
 import { closestTo, el, fill } from "../page/dom.js";
 import { DIRECTIONS, arrow, bytes, clock, duration, label } from "./format.js";
@@ -12,7 +12,7 @@ export class MessageList {
   #window;
 
   /**
-   * `choose(entry)` is called when a row is chosen.
+   * `choose(entry)` is called when a row is selected.
    *
    * @param {page.WireLog} log
    * @param {(entry: page.WireEntry) => void} choose

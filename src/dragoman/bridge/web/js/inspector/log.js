@@ -1,13 +1,13 @@
 /**
- * The messages on the wire, and those that the filter shows. Fires "change" at most once a frame.
+ * All messages, and those that pass the filter. Fires "change" at most once per frame.
  *
  * An entry has the fields of the bridge (n, time, direction, kind, method, id, sessionId, size, latencyMs, line, cut) plus
- * those that are added here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
+ * the fields added here: `name` (the method, for a response that of its request), `failed`, and `partner`, the entry
  * of the request that a response answers, or of the response to a request.
  */
 
 const MOST_ENTRIES = 20_000;
-// Dropped in one go, so that a busy wire does not move the whole array for every message.
+// Dropped in batches, so that the array is not moved for every message.
 const DROP_AT_ONCE = 2_000;
 
 export class WireLog extends EventTarget {
@@ -78,7 +78,7 @@ export class WireLog extends EventTarget {
   /** @param {bridge.WireEntry[]} entries */
   #append(entries) {
     for (const entry of entries) {
-      // After a reconnection the bridge tells its whole ring again.
+      // After a reconnection the bridge sends its whole buffer again.
       if (entry.n <= this.#last) continue;
       this.#last = entry.n;
       const understood = this.#understand(entry);
@@ -91,12 +91,12 @@ export class WireLog extends EventTarget {
   /**
    * Add the fields of the page to an entry, and connect a response with its request.
    *
-   * @param {bridge.WireEntry} told
+   * @param {bridge.WireEntry} received
    * @returns {page.WireEntry}
    */
-  #understand(told) {
+  #understand(received) {
     /** @type {page.WireEntry} */
-    const entry = { ...told, name: told.method ?? "", failed: told.kind === "malformed", partner: null };
+    const entry = { ...received, name: received.method ?? "", failed: received.kind === "malformed", partner: null };
     const other = entry.direction === "to_agent" ? "from_agent" : "to_agent";
     if (entry.kind === "request") this.#open.set(key(entry.direction, entry.id), entry);
     if (entry.kind !== "response") return entry;
@@ -143,7 +143,7 @@ function isError(line) {
   try {
     return JSON.parse(line).error !== undefined;
   } catch {
-    // A line that was cut: an error is short, so this is a result that speaks of one.
+    // A truncated line: errors are short, so this is a result that mentions an error.
     return false;
   }
 }
@@ -156,7 +156,7 @@ function isError(line) {
 export const NO_FILTER = Object.freeze({ text: "", method: "", direction: "", session: "", errorsOnly: false });
 
 /**
- * The test for a filter, or null when everything passes.
+ * The predicate of a filter, or null if everything passes.
  *
  * @param {Filter} filter
  * @returns {((entry: page.WireEntry) => boolean) | null}

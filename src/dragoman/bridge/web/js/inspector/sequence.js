@@ -1,5 +1,5 @@
 /**
- * The drawing of one message in the sequence: its arrow, its words, and the bar that shows who owes an answer.
+ * The drawing of one message in the diagram: its arrow, its label, and the bar of an unanswered request.
  *
  * Used by the view, which draws only the visible rows, and by the export, which draws everything.
  */
@@ -13,7 +13,7 @@ const HEAD = 7;
 const CHAR_WIDTH = 6.6;
 
 /**
- * Where the two lines of life stand in a drawing of this width.
+ * The positions of the two lifelines in a drawing of this width.
  *
  * @param {number} width
  */
@@ -103,7 +103,7 @@ function arrowHead(x, y, sign, kind) {
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An SVG element, made by calls: nothing that came over the wire is ever read as markup.
+ * An SVG element, built by DOM calls, so that no message is parsed as markup.
  *
  * @param {string} tag
  * @param {Record<string, any>} attributes

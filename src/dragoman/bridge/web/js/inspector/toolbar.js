@@ -20,7 +20,7 @@ export class Toolbar {
       autocomplete: "off", spellcheck: "false", oninput: () => this.#filter(),
     });
     this.method = this.#select("Method");
-    this.direction = this.#select("Direction", [["", "Both ways"], ["to_agent", "To the agent"], ["from_agent", "From the agent"]]);
+    this.direction = this.#select("Direction", [["", "Both directions"], ["to_agent", "To the agent"], ["from_agent", "From the agent"]]);
     this.session = this.#select("Session");
     this.errors = el("input", { type: "checkbox", onchange: () => this.#filter() });
     this.pause = iconButton("pause", "Pause", () => this.#togglePause(), { "aria-pressed": "false" });
@@ -84,7 +84,7 @@ export class Toolbar {
   #togglePause() {
     const paused = !this.log.paused;
     this.log.setPaused(paused);
-    const words = paused ? "Go on" : "Pause";
+    const words = paused ? "Resume" : "Pause";
     this.pause.setAttribute("aria-pressed", String(paused));
     this.pause.setAttribute("aria-label", words);
     this.pause.title = words;
@@ -107,7 +107,7 @@ function exportButton(words, label, onclick) {
 }
 
 /**
- * Only touched when they differ: an open list would close under the person's hand.
+ * Update the options only if they differ, because an open list would close.
  *
  * @param {HTMLSelectElement} select
  * @param {string[][]} options

@@ -1,8 +1,8 @@
 /**
- * A scrolling place of many rows of one height, of which only those in sight exist.
+ * A scrolling area of many rows of equal height, of which only the visible ones exist.
  *
- * `draw(first, last)` is called when other rows are in sight or when `refresh` says that they changed. It stays at the
- * end while it is at the end.
+ * `draw(first, last)` is called when other rows become visible or `refresh` reports a change. The area stays at the
+ * end if it is at the end.
  */
 
 const SPARE_ROWS = 12;

@@ -1,8 +1,8 @@
-/** The agent's own list of sessions, page by page, beside what the bridge knows. */
+/** The agent's own list of sessions, loaded page by page, in addition to the bridge's. */
 
 import { millis } from "../sidebar/groups.js";
 
-/** Loads pages of session/list and adds the sessions that the bridge did not tell of. */
+/** Loads pages of session/list and adds the sessions that the bridge does not know. */
 export class AgentList {
   /** @type {string | null} */
   #cursor = null;
@@ -14,7 +14,7 @@ export class AgentList {
   constructor(app) {
     this.app = app;
     this.hasMore = false;
-    /** How far back it was loaded, in milliseconds since 1970. */
+    /** The time back to which the list is loaded, in milliseconds since 1970. */
     this.reachedMs = Infinity;
   }
 
@@ -24,11 +24,11 @@ export class AgentList {
 
   async restart() {
     this.forget();
-    // Of an agent without a list of its own, the bridge's is all there is.
+    // For an agent without session/list, the bridge's list is complete.
     if (this.app.initialized?._meta?.dragoman?.agentLists) await this.more();
   }
 
-  /** Forget how far it was loaded; a page that is on its way is not taken. */
+  /** Start again from the first page. A page that is being loaded is ignored. */
   forget() {
     this.#round += 1;
     this.#cursor = null;
@@ -37,7 +37,7 @@ export class AgentList {
     this.reachedMs = Infinity;
   }
 
-  /** Load the next page. While one is on its way, that is the next. */
+  /** Load the next page, or wait for the page that is being loaded. */
   more() {
     const round = this.#round;
     this.#loading ??= this.#load(round).finally(() => {
@@ -70,7 +70,7 @@ export class AgentList {
       const elsewhere = _meta?.["dragoman/listed"] !== true;
       return { sessionId, cwd, title, updatedAt, archived, origin, elsewhere, state: "asleep", pending: 0, viewers: 0 };
     }
-    // Of a session that nobody has open the agent may know more: it may have been renamed elsewhere.
+    // The agent may know more about a closed session, which may have been renamed elsewhere.
     if (known.state === "asleep") return { ...known, title: title ?? known.title, archived, origin: origin ?? known.origin };
     return known.title ? known : { ...known, title };
   }

@@ -1,15 +1,15 @@
 /**
- * One list of the bridge, loaded a part at a time, the latest sessions first.
+ * One list of the bridge, loaded in parts, latest sessions first.
  *
- * The facts of sessions are in `app.state.sessions`, whoever told them: a list, a search, or news about one session. A
- * list only knows how far it was loaded. So a session that changed is in its list if it is before that place, and one
- * that moved up is there by itself.
+ * The facts of all sessions are in `app.state.sessions`, from lists, searches and updates of single sessions. A
+ * list only knows how far it is loaded. A changed session is therefore in the list if it is before that point, and a
+ * session that moved up appears without a request.
  */
 
 import { comparePlaces, projectOf } from "../sidebar/groups.js";
 
 export const FIRST = 100;
-/** The bridge gives no more at once. */
+/** The bridge's limit per request. */
 export const MOST = 1_000;
 
 export class SessionList {
@@ -43,14 +43,14 @@ export class SessionList {
     if (this.isLoading || this.isComplete) return;
     this.isLoading = true;
     try {
-      this.take(await this.#app.connection.request("_dragoman/sessions", { ...this.#params, limit, cursor: this.#cursor }));
+      this.add(await this.#app.connection.request("_dragoman/sessions", { ...this.#params, limit, cursor: this.#cursor }));
     } finally {
       this.isLoading = false;
     }
   }
 
   /** @param {bridge.SessionPage} page */
-  take({ sessions, nextCursor }) {
+  add({ sessions, nextCursor }) {
     this.#cursor = nextCursor;
     this.#last = sessions.at(-1) ?? this.#last;
     this.count += sessions.length;
@@ -60,7 +60,7 @@ export class SessionList {
   }
 
   /**
-   * Whether a session is in the part that was loaded.
+   * Whether a session is in the loaded part.
    *
    * @param {bridge.SessionFacts} facts
    */
@@ -69,7 +69,7 @@ export class SessionList {
   }
 }
 
-/** The projects of the bridge, loaded a part at a time; each has a list of its own. */
+/** The projects of the bridge, loaded in parts. Each project has a session list. */
 export class ProjectList {
   /** @type {page.App} */
   #app;
@@ -97,7 +97,7 @@ export class ProjectList {
     this.isLoading = true;
     try {
       const { projects, nextCursor } = await this.#app.connection.request("_dragoman/projects", { cursor: this.#cursor });
-      for (const { cwd, ...page } of projects) this.#take(cwd, page);
+      for (const { cwd, ...page } of projects) this.#addProject(cwd, page);
       this.#cursor = nextCursor;
       this.isLoaded = true;
       this.isComplete = nextCursor === undefined;
@@ -110,15 +110,15 @@ export class ProjectList {
    * @param {string} cwd
    * @param {bridge.SessionPage} page
    */
-  #take(cwd, page) {
+  #addProject(cwd, page) {
     const list = new SessionList(this.#app, { groups: ["sessions"], cwd });
-    list.take(page);
+    list.add(page);
     this.#lists.set(projectOf(cwd), list);
     this.#last = page.sessions[0] ?? this.#last;
   }
 
   /**
-   * The list of a project, if it was loaded.
+   * The list of a project, if it is loaded.
    *
    * @param {string} project
    */
@@ -130,7 +130,7 @@ export class ProjectList {
   has(facts) {
     const list = this.#lists.get(projectOf(facts.cwd));
     if (list) return list.has(facts);
-    // Projects stand where their latest session is: one that is not among those above is new.
+    // Projects are sorted by their latest session, so an unknown project above the loaded part is new.
     return this.isComplete || (this.#last !== null && comparePlaces(facts, this.#last) <= 0);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The lists that the sidebar shows, each loaded as far as somebody wanted to see: by day or by project, with the
- * sessions of programs and the archived ones apart, or what fits a search.
+ * The lists in the sidebar, each loaded as far as the user scrolled: by day or by project, with the
+ * sessions of programs and the archived ones in separate groups, or the results of a search.
  */
 
 import { fits, groupOf, millis, wordsOf } from "../sidebar/groups.js";
@@ -8,7 +8,7 @@ import { AgentList } from "./agent_list.js";
 import { FIRST, MOST, ProjectList, SessionList } from "./session_list.js";
 
 const COUNT_AFTER_MS = 300;
-// Pages of the agent's list that one wish for older sessions may cost.
+// Pages of the agent's list per request for older sessions.
 const MOST_PAGES = 5;
 const NONE = { sessions: 0, runs: 0, archived: 0 };
 
@@ -30,7 +30,7 @@ export class SessionLists {
   }
 
   /**
-   * Begin anew with a new connection, as far as the list was loaded before.
+   * Load the list again over a new connection, up to the same point.
    *
    * @param {page.Connection["request"]} send
    */
@@ -40,10 +40,10 @@ export class SessionLists {
     this.#clear();
     this.#app.state.setSessions(page.busy ?? []);
     this.#counts = page.counts ?? this.#counts;
-    this.groups.sessions.take(page);
+    this.groups.sessions.add(page);
   }
 
-  /** Forget the lists of an agent that is left: another one has its own. */
+  /** Drop the lists of the previous agent. */
   forget() {
     this.#clear();
     this.#counts = NONE;
@@ -57,7 +57,7 @@ export class SessionLists {
   }
 
   /**
-   * Load older sessions: those of the bridge, and those of the agent's own list from the same time.
+   * Load older sessions from the bridge, and those of the same period from the agent's list.
    *
    * @param {SessionList | ProjectList} list
    */
@@ -69,7 +69,7 @@ export class SessionLists {
   }
 
   /**
-   * Find the sessions whose title or project has all words, loaded or not.
+   * Find the sessions whose title or project contains all words, loaded or not.
    *
    * @param {string} search
    */
@@ -80,7 +80,7 @@ export class SessionLists {
   }
 
   /**
-   * All sessions of some groups, or all that fit a search.
+   * All sessions of some groups, or all results of a search.
    *
    * @param {{ search: string, groups: bridge.SessionGroup[] }} wanted
    */
@@ -94,7 +94,7 @@ export class SessionLists {
   }
 
   /**
-   * Ask for the facts of sessions that were not told of yet.
+   * Request the facts of unknown sessions.
    *
    * @param {string[]} ids
    */
@@ -106,7 +106,7 @@ export class SessionLists {
   }
 
   /**
-   * Whether a session is in the part of its list that was loaded. One that is open or at work is always shown.
+   * Whether a session is in the loaded part of its list. Open and running sessions are always shown.
    *
    * @param {bridge.SessionFacts} facts
    * @param {string} by
@@ -119,7 +119,7 @@ export class SessionLists {
   }
 
   /**
-   * How many sessions a group has, and whether the agent may have more.
+   * The number of sessions in a group, and whether the agent may have more.
    *
    * @param {bridge.SessionGroup} group
    */
@@ -134,13 +134,13 @@ export class SessionLists {
   }
 
   /**
-   * News about a session, before they are noted: groups may have more or less than before.
+   * Update the counts of groups for a changed session, before its new facts are stored.
    *
    * @param {bridge.SessionFacts} facts
    */
-  told(facts) {
+  apply(facts) {
     const known = this.#app.state.sessions.get(facts.sessionId);
-    // One of the agent's own list was not counted by the bridge so far.
+    // The bridge did not count a session from the agent's list.
     const isSame = known && !known.elsewhere && !facts.deleted && groupOf(known) === groupOf(facts);
     if (facts.parent || isSame || this.#counting) return;
     this.#counting = setTimeout(() => this.#count(), COUNT_AFTER_MS);
@@ -153,7 +153,7 @@ export class SessionLists {
       this.#counts = counts ?? this.#counts;
       this.#app.state.touchSessions();
     } catch {
-      // The next connection begins with a count.
+      // The next connection starts with a count.
     }
   }
 }

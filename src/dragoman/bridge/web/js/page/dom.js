@@ -1,10 +1,10 @@
 /**
- * Building elements. Everything given as a child string becomes a text node: no way leads from here to markup.
+ * Helpers for building elements. Child strings always become text nodes, never markup.
  *
  *   el("button", { class: "button", type: "button", "aria-label": "Close", onclick: close }, icon("close"))
  *
- * Attributes that are null, undefined or false are left out, true becomes an empty attribute, `on…` adds a listener,
- * `dataset` is an object. Children that are null, undefined or false are left out.
+ * Attributes that are null, undefined or false are omitted. true becomes an empty attribute, `on…` adds a listener, and
+ * `dataset` is an object. Children that are null, undefined or false are omitted.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -104,7 +104,7 @@ const ICONS = {
 };
 
 /**
- * A decorative drawing; the name beside it, or an aria-label, says what it means.
+ * A decorative icon. Its meaning is in the text next to it or in an aria-label.
  *
  * @param {string} name
  * @param {string} className
@@ -121,7 +121,7 @@ export function icon(name, className = "") {
 }
 
 /**
- * A button that shows only a drawing; `label` is read aloud and shown as the tooltip.
+ * A button with only an icon. `label` is read aloud and shown as the tooltip.
  *
  * @param {string} name
  * @param {string} label
@@ -148,7 +148,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * The first element below `root` that fits, as one that can have the focus.
+ * The first matching element below `root`, as an HTMLElement.
  *
  * @param {ParentNode} root
  * @param {string} selector
@@ -159,7 +159,7 @@ export function find(root, selector) {
 }
 
 /**
- * The element that fits, at or above the one where an event happened.
+ * The matching element at or above the target of an event.
  *
  * @param {Event} event
  * @param {string} selector

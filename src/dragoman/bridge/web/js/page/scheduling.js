@@ -1,12 +1,12 @@
 /**
- * Document work, once a frame and only for a part of it, so that the page answers while much arrives.
+ * Scheduling of DOM work: once per frame and for a part of the frame, so that the page stays responsive.
  *
- * A job is a function that is given the time (of `performance.now`) at which it should stop, and returns true when it
- * has more to do.
+ * A job is a function. It receives the time (of `performance.now`) at which it should stop, and returns true if it
+ * has more work.
  */
 
 const BUDGET_MS = 8;
-// A tab in the background has no frames, but should be up to date when it comes back.
+// A background tab has no frames, but should be up to date when it is shown again.
 const HIDDEN_MS = 500;
 
 const jobs = new Set();
@@ -35,12 +35,12 @@ function run() {
   if (jobs.size > 0) schedule();
 }
 
-// A frame that was asked for just before the tab was hidden comes only when it is shown again.
+// A frame requested just before the tab was hidden fires only when the tab is shown again.
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden" && scheduled) setTimeout(() => scheduled && run(), HIDDEN_MS);
 });
 
-// ── work that waits until its element can be seen ───────────────────────────────────────────────────
+// ── work that waits until its element is visible ────────────────────────────────────────────────────
 
 const waiting = new WeakMap();
 
@@ -57,7 +57,7 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Call `fn` once, when the element comes near the visible part of the page.
+ * Call `fn` once, when the element approaches the visible part of the page.
  *
  * @param {Element} element
  * @param {() => void} fn

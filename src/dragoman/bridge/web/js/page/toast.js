@@ -1,4 +1,4 @@
-/** Short notes on screen, and what is only read aloud. */
+/** Short notes on screen, and announcements for screen readers. */
 
 import { lastText } from "../session/transcript.js";
 import { cleanText } from "../text/safe.js";
@@ -10,7 +10,7 @@ const MOST = 4;
 const ICONS = { info: "check", hint: "help", error: "warning" };
 
 export class Toasts {
-  #list = el("section", { class: "toasts", "aria-label": "Notes" });
+  #list = el("section", { class: "toasts", "aria-label": "Notifications" });
   #polite = el("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
   #alert = el("div", { class: "visually-hidden", role: "alert" });
 
@@ -30,7 +30,7 @@ export class Toasts {
       icon(ICONS[kind]),
       el("span", {}, cleanText(words)),
     );
-    note.append(iconButton("close", "Close this note", () => note.remove(), { class: "small" }));
+    note.append(iconButton("close", "Dismiss", () => note.remove(), { class: "small" }));
     this.#list.append(note);
     while (this.#list.children.length > MOST) this.#list.firstChild?.remove();
     (kind === "error" ? this.#alert : this.#polite).textContent = words;
@@ -46,7 +46,7 @@ export class Toasts {
 const MOST_READ_CHARS = 400;
 
 /**
- * Read aloud what changes on the screen: an answer when it is complete, not piece by piece.
+ * Announce changes to screen readers. An answer is announced when it is complete.
  *
  * @param {page.App} app
  */
@@ -58,9 +58,9 @@ export function narrate(app) {
     const now = app.state.session;
     if (now !== session) [session, wasRunning] = [now, Boolean(now?.running)];
     const running = Boolean(now?.running);
-    // A failure is read aloud where it is shown.
+    // Failures are announced by the element that shows them.
     if (wasRunning && !running && now?.phase === "ready" && !now.failure)
-      app.announce(`The agent has answered. ${lastWords(now.transcript)}`);
+      app.announce(`The agent answered. ${lastWords(now.transcript)}`);
     if (!wasRunning && running) app.announce("The agent is working.");
     wasRunning = running;
   });

@@ -1,4 +1,4 @@
-/** The one Trusted Types policy that the page may make: for the markup of text/sanitize.js, and for our worker. */
+/** The page's only Trusted Types policy, for the markup of text/sanitize.js and the URL of our worker. */
 
 const WORKER = "./static/worker/notifications.js";
 
@@ -13,7 +13,7 @@ const policy = trustedTypes?.createPolicy("dragoman", {
 });
 
 /**
- * Markup that was checked; only text/sanitize.js may call this.
+ * Trusted markup. Only text/sanitize.js may call this.
  *
  * @param {string} html
  */
@@ -21,7 +21,7 @@ export function trustMarkup(html) {
   return policy ? policy.createHTML(html) : html;
 }
 
-/** The address of the service worker. */
+/** The URL of the service worker. */
 export function workerAddress() {
   return policy ? policy.createScriptURL(WORKER) : WORKER;
 }

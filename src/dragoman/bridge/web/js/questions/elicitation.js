@@ -1,4 +1,4 @@
-/** A question of the agent that is answered by filling in a form, or by going to another address. */
+/** The card of an elicitation: a form to fill in, or a page to open. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { loginOf } from "../session/login.js";
@@ -45,7 +45,7 @@ export class ElicitationCard {
     );
     const shape = { class: "question elicitation", role: "dialog", "aria-label": this.words, tabindex: "-1" };
     this.element = el("section", shape, form);
-    if (app.readOnly) fill(this.#actions, el("p", { class: "field-hint" }, "Waiting for somebody who may answer."));
+    if (app.readOnly) fill(this.#actions, el("p", { class: "field-hint" }, "Waiting for the owner's answer."));
   }
 
   focus() {
@@ -61,16 +61,16 @@ export class ElicitationCard {
     return true;
   }
 
-  /** Show that the person is on another page, until the agent tells how that ended. */
+  /** Show that the user is on another page, until the agent reports the result. */
   wait() {
     if (this.element.classList.contains("waiting") || this.#question.params.mode !== "url") return;
     this.element.classList.add("waiting");
     const url = new URL(this.#question.params.url);
-    const words = `Waiting until you have agreed at ${url.host}…`;
+    const words = `Waiting for you to finish at ${url.host}…`;
     fill(
       this.#actions,
       el("p", { class: "question-waiting", role: "status" }, words),
-      link(url, "Open it again", "button"),
+      link(url, "Open again", "button"),
       this.#dismissButton(),
     );
   }
@@ -79,30 +79,30 @@ export class ElicitationCard {
   settle({ by, result }) {
     this.isSettled = true;
     this.element.classList.remove("waiting");
-    if (by === "login") return this.#tell(result);
+    if (by === "login") return this.#showLogin(result);
     const done = DONE[result?.action] ?? "settled";
     /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
       viewer: `This was ${done} in another window`,
-      timeout: "Nobody answered in time, so it was declined",
-      cancel: "The turn was stopped, so this needs no answer any more",
-      agent: "The agent took this question back",
+      timeout: "No answer came in time, so it was declined",
+      cancel: "The turn was stopped, so no answer is needed",
+      agent: "The agent withdrew this request",
     };
-    const told = words[by] ?? "This was settled";
+    const outcomeText = words[by] ?? "This request is closed";
     this.element.classList.add("settled");
     for (const control of this.element.querySelectorAll("input, select, textarea")) control.toggleAttribute("disabled", true);
-    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${told}.`));
-    return told;
+    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${outcomeText}.`));
+    return outcomeText;
   }
 
   /** @param {{ server: string, outcome: string, reason?: string }} login */
-  #tell({ server, outcome, reason }) {
+  #showLogin({ server, outcome, reason }) {
     const isDone = outcome === "done";
     const name = oneLine(server);
-    const told = isDone ? `You are logged in to ${name}` : `The login at ${name} failed: ${oneLine(reason ?? "no reason was given")}`;
+    const outcomeText = isDone ? `You are logged in to ${name}` : `The login at ${name} failed: ${oneLine(reason ?? "no reason was given")}`;
     this.element.classList.add("settled");
-    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon(isDone ? "check" : "warning"), `${told}.`));
-    return told;
+    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon(isDone ? "check" : "warning"), `${outcomeText}.`));
+    return outcomeText;
   }
 
   /** @param {acp.ElicitationSchema} requestedSchema */
@@ -123,7 +123,7 @@ export class ElicitationCard {
       return el(
         "p",
         { class: "field-error" },
-        "The address it names is none that this page opens: ",
+        "This page does not open addresses of this kind: ",
         visible(address),
       );
     }
@@ -132,18 +132,18 @@ export class ElicitationCard {
     const host = el("strong", {}, url.host);
     const odd =
       /(^|\.)xn--/.test(url.hostname) &&
-      el("p", { class: "field-error" }, "The name has letters that can look like others: read it with care.");
+      el("p", { class: "field-error" }, "The name contains letters that look like others. Check it carefully.");
     const plain =
-      url.protocol === "http:" && el("p", { class: "field-hint" }, "The connection to it is not encrypted.");
+      url.protocol === "http:" && el("p", { class: "field-hint" }, "The connection is not encrypted.");
     if (this.#login)
       return [
-        el("p", {}, "Agree on a page of ", host, ", which opens in a new tab. Then its tools are in this session."),
+        el("p", {}, "Continue at ", host, ", which opens in a new tab. Its tools are then available in this session."),
         odd,
         plain,
-        el("details", {}, el("summary", {}, "The whole address"), el("pre", { class: "question-command", tabindex: "0" }, url.href)),
+        el("details", {}, el("summary", {}, "Full address"), el("pre", { class: "question-command", tabindex: "0" }, url.href)),
       ];
     return [
-      el("p", {}, "It wants you to go to ", host, " in a new tab:"),
+      el("p", {}, "It asks you to open ", host, " in a new tab:"),
       el("pre", { class: "question-command", tabindex: "0" }, url.href),
       odd,
       plain,
@@ -187,7 +187,7 @@ export class ElicitationCard {
 }
 
 /**
- * A link that opens in a new tab, and tells that page nothing of this one.
+ * A link that opens in a new tab without a referrer.
  *
  * @param {URL} url
  * @param {string} words
@@ -196,7 +196,7 @@ export class ElicitationCard {
  */
 function link(url, words, look, opened) {
   const shape = { class: look, href: url.href, target: "_blank", rel: "noopener noreferrer" };
-  // The answer waits for the click to be over: it takes the link away.
+  // Answer after the click, because the answer removes the link.
   const onclick = opened && (() => setTimeout(opened, 0));
   return el("a", { ...shape, ...(onclick && { onclick }) }, icon("external"), words);
 }

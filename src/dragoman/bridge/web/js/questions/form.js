@@ -1,4 +1,4 @@
-/** A form made from a schema of the protocol's elicitation: flat, of texts, numbers, switches and choices. */
+/** A form for an elicitation schema, which is flat: texts, numbers, switches and choices. */
 
 import { el, find } from "../page/dom.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
@@ -8,7 +8,7 @@ let nextId = 1;
 /** @type {Record<string, { type: string, fits: (text: string) => boolean, words: string }>} */
 const FORMATS = {
   email: { type: "email", fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text), words: "an e-mail address" },
-  uri: { type: "url", fits: (text) => URL.canParse(text), words: "an address such as https://example.org" },
+  uri: { type: "url", fits: (text) => URL.canParse(text), words: "a URL such as https://example.org" },
   date: { type: "date", fits: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text), words: "a date" },
   "date-time": { type: "datetime-local", fits: (text) => !Number.isNaN(Date.parse(text)), words: "a date with time" },
 };
@@ -48,7 +48,7 @@ export class SchemaForm {
     find(this.element, "input, select, textarea")?.focus({ preventScroll: true });
   }
 
-  /** The content to send, or null when something does not fit; then the first such field has the focus. */
+  /** The content to send, or null if a value is invalid. The first invalid field gets the focus. */
   read() {
     /** @type {Record<string, acp.ElicitationContentValue>} */
     const content = {};
@@ -86,7 +86,7 @@ function makeField(name, property, required) {
     error.textContent = problem ?? "";
     made.control.setAttribute("aria-invalid", String(Boolean(problem)));
   };
-  const problem = (/** @type {any} */ value) => (value === undefined ? (required ? "This is needed." : null) : made.problem(value));
+  const problem = (/** @type {any} */ value) => (value === undefined ? (required ? "This field is required." : null) : made.problem(value));
   const element = made.isGroup
     ? el("fieldset", { class: "field" }, el("legend", { class: "field-label" }, words), hint, made.element, error)
     : made.isSwitch
@@ -114,7 +114,7 @@ function controlFor(property) {
 }
 
 /**
- * [{value, title, description}] of an enum in any of its spellings, or null.
+ * [{value, title, description}] of an enum in any of its forms, or null.
  *
  * @param {any} property
  * @returns {Array<{ value: string, title: string, description?: string | null }> | null}
@@ -158,10 +158,10 @@ function textControl(property) {
  */
 function textProblem(text, { minLength, maxLength, pattern }, format) {
   const length = [...text].length;
-  if (minLength && length < minLength) return `At least ${minLength} characters are needed.`;
-  if (maxLength && length > maxLength) return `At most ${maxLength} characters fit; these are ${length}.`;
-  if (format && !format.fits(text)) return `This should be ${format.words}.`;
-  if (pattern && !fitsPattern(text, pattern)) return `This should fit the pattern ${visible(pattern)}`;
+  if (minLength && length < minLength) return `Enter at least ${minLength} characters.`;
+  if (maxLength && length > maxLength) return `Enter at most ${maxLength} characters (now ${length}).`;
+  if (format && !format.fits(text)) return `Enter ${format.words}.`;
+  if (pattern && !fitsPattern(text, pattern)) return `The value must match the pattern ${visible(pattern)}`;
   return null;
 }
 
@@ -198,10 +198,10 @@ function numberControl(property) {
  * @param {boolean} whole
  */
 function numberProblem(number, { minimum, maximum }, whole) {
-  if (Number.isNaN(number)) return "This should be a number.";
-  if (whole && !Number.isInteger(number)) return "This should be a whole number.";
-  if (typeof minimum === "number" && number < minimum) return `At least ${minimum} is needed.`;
-  if (typeof maximum === "number" && number > maximum) return `At most ${maximum} is possible.`;
+  if (Number.isNaN(number)) return "Enter a number.";
+  if (whole && !Number.isInteger(number)) return "Enter a whole number.";
+  if (typeof minimum === "number" && number < minimum) return `The value must be at least ${minimum}.`;
+  if (typeof maximum === "number" && number > maximum) return `The value must be at most ${maximum}.`;
   return null;
 }
 

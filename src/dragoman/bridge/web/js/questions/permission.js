@@ -1,14 +1,14 @@
-/** The question whether a tool call may run: with the whole command or change, and a key for each answer. */
+/** The card of a permission request, with the whole command or change and a key for each answer. */
 
 import { closestTo, el, fill, icon } from "../page/dom.js";
 import { oneLine, visible } from "../text/safe.js";
 import { linkButton } from "./answer_link.js";
 import { detail, heading } from "./proposal.js";
 
-// The `_meta` of an option whose "always" may hold for longer or shorter than its name says, and of the answer.
+// The `_meta` key for the scopes of an "always" option, and for the chosen scope in the answer.
 const REMEMBER = "dragoman/remember";
 
-// A key that was meant for something else must not answer a question that has just appeared.
+// A key that was meant for something else must not answer a new question.
 const ARMED_AFTER_MS = 400;
 
 /** @type {Record<string, string>} */
@@ -22,6 +22,7 @@ export class PermissionCard {
   /** @type {HTMLButtonElement[]} */
   #buttons = [];
   #actions;
+  #settled = new AbortController();
 
   /**
    * @param {page.PermissionQuestion} question
@@ -35,8 +36,8 @@ export class PermissionCard {
     const known = session.transcript.tools.get(toolCall?.toolCallId);
     const call = { ...known?.call, ...present(toolCall ?? {}) };
     const title = visible(call.title || "");
-    this.words = `The agent asks: ${title || "may it run a tool"}?`;
-    const link = app.offersLinks(options) && linkButton(app, session, question, call);
+    this.words = `The agent asks: ${title || "run a tool"}?`;
+    const link = app.offersLinks(options) && linkButton(app, session, question, call, this.#settled.signal);
     this.#actions = el("div", { class: "question-actions" }, this.#options(options, app.readOnly), link);
     this.element = el(
       "section",
@@ -48,14 +49,14 @@ export class PermissionCard {
     setTimeout(() => this.element.classList.add("armed"), ARMED_AFTER_MS);
   }
 
-  /** Focus what a plain yes means; without one, a plain no; what binds for longer is never under the fingers. */
+  /** Focus the allow-once button, or else the reject-once button, but never a longer-lasting one. */
   focus() {
     const button = this.#of("allow_once") ?? this.#of("reject_once") ?? this.element;
     button.focus({ preventScroll: true });
   }
 
   /**
-   * Take a key; returns whether it meant something.
+   * Handle a key. Return whether it was used.
    *
    * @param {KeyboardEvent} event
    */
@@ -72,19 +73,20 @@ export class PermissionCard {
   /** @param {page.Settled} settled */
   settle({ by, result }) {
     this.isSettled = true;
+    this.#settled.abort();
     const name = this.#nameOf(result);
     /** @type {Partial<Record<page.Settled["by"], string>>} */
     const words = {
-      link: name ? `Answered by a link: ${name}` : "Answered by a link",
+      link: name ? `Answered with an approval link: ${name}` : "Answered with an approval link",
       viewer: name ? `Answered in another window: ${name}` : "Answered in another window",
-      timeout: name ? `Nobody answered in time: ${name}` : "Nobody answered in time",
-      cancel: "The turn was stopped, so this needs no answer any more",
-      agent: "The agent took this question back",
+      timeout: name ? `Not answered in time: ${name}` : "Not answered in time",
+      cancel: "The turn was stopped, so no answer is needed",
+      agent: "The agent withdrew this request",
     };
-    const told = words[by] ?? "This was settled";
+    const outcomeText = words[by] ?? "This request is closed";
     this.element.classList.add("settled");
-    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${told}.`));
-    return told;
+    fill(this.#actions, el("p", { class: "question-settled", role: "status" }, icon("check"), `${outcomeText}.`));
+    return outcomeText;
   }
 
   /**
@@ -92,7 +94,7 @@ export class PermissionCard {
    * @param {boolean} readOnly
    */
   #options(options, readOnly) {
-    if (readOnly) return el("p", { class: "field-hint" }, "Waiting for somebody who may answer.");
+    if (readOnly) return el("p", { class: "field-hint" }, "Waiting for the owner's answer.");
     this.#buttons = options.flatMap(choicesOf).map(({ option, name, outcome }, n) => {
       const key = n < 9 ? el("kbd", { "aria-hidden": "true" }, n + 1) : null;
       const shape = {
@@ -107,7 +109,7 @@ export class PermissionCard {
   }
 
   /**
-   * The first button of a kind, wherever it stands.
+   * The first button of a kind.
    *
    * @param {acp.PermissionOptionKind} kind
    */
@@ -144,7 +146,7 @@ export class PermissionCard {
 }
 
 /**
- * The ways to choose an option: one, or one for each scope that it offers.
+ * The choices of an option: one, or one per scope that it offers.
  *
  * @param {acp.PermissionOption} option
  * @returns {Array<{ option: acp.PermissionOption, name: string, outcome: Outcome }>}

@@ -1,4 +1,4 @@
-/** What a tool call will do, for a person who is asked to allow it: the whole command, the whole change. */
+/** The complete command or change of a tool call, for a permission request. */
 
 import { relativePath } from "../conversation/content.js";
 import { ToolContent } from "../conversation/tool_content.js";
@@ -31,8 +31,8 @@ export function detail(call, terminals, cwd) {
 }
 
 /**
- * The heading of a question: its command or its file stands below in full, and is not said twice. A title that says more
- * than that stays.
+ * The heading of a question. The command or file is shown below, so it is not repeated here. A title with more
+ * information is kept.
  *
  * @param {Partial<page.Call>} call
  */
@@ -47,7 +47,7 @@ export function heading(call) {
 }
 
 /**
- * Whether a title says what stands below, with no more than a word such as "Run" or "Edit" beside it.
+ * Whether a title only repeats the text below, with at most a word such as "Run" or "Edit".
  *
  * @param {string} title
  * @param {string} below
@@ -56,13 +56,13 @@ function repeats(title, below) {
   const at = title.lastIndexOf(below);
   const [before, after] = [title.slice(0, at), title.slice(at + below.length)];
   if (at < 0 || /[\p{L}\p{N}_]$/u.test(before) || /^[\p{L}\p{N}_]/u.test(after)) return false;
-  // The directories before a name are no words beside it.
+  // The directories before a file name do not count as words.
   const beside = `${before.replace(/\S*[\\/]$/, "")} ${after}`.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   return beside.length <= 1;
 }
 
 /**
- * Whether a title is a command that was cut off, maybe behind "Run".
+ * Whether a title is a truncated command, perhaps after "Run".
  *
  * @param {string} title
  * @param {string} command
@@ -92,7 +92,7 @@ function commandOf({ kind, rawInput }) {
 }
 
 /**
- * Whether the content has the command, as it is or with hidden characters written out.
+ * Whether the content contains the command, unchanged or with hidden characters escaped.
  *
  * @param {Partial<page.Call>} call
  * @param {string} command
@@ -105,7 +105,7 @@ function saysCommand({ content }, command) {
 }
 
 /**
- * The text that a person agrees to: its lines as they are, with hidden characters written out.
+ * The text that the user agrees to: unchanged lines with hidden characters escaped.
  *
  * @param {string} text
  */

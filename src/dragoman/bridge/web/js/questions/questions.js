@@ -1,4 +1,4 @@
-/** The questions of the agent, above the composer: the oldest first, each a card. */
+/** The agent's questions as cards above the composer, oldest first. */
 
 import { closestTo } from "../page/dom.js";
 import { ElicitationCard } from "./elicitation.js";
@@ -76,7 +76,7 @@ export class Questions {
     this.#root.hidden = false;
     this.#root.append(card.element);
     this.#app.announce(card.words);
-    // A card takes the focus only from a person who is not writing.
+    // A card gets the focus only if the user is not writing.
     if (!isWriting() && this.#cards.size === 1) card.focus();
     return card;
   }
@@ -103,7 +103,7 @@ export class Questions {
     const words = card.settle(settled);
     this.#app.announce(words);
     const session = this.#session;
-    // A person who is still at the card reads it.
+    // Keep the card while the user still has the focus on it.
     const leave = () => {
       if (card.element.matches(":hover, :focus-within")) setTimeout(leave, SETTLED_MS);
       else session?.dismiss(question);
@@ -116,13 +116,13 @@ export class Questions {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const card = this.#cardOf(event.target);
     if (card?.key(event)) event.preventDefault();
-    // The card may have taken the focus just before a person began to write: a letter goes to the message field, or the
-    // next space would press the focused button.
+    // The card may have got the focus just before the user began to write, so a letter goes to the message field.
+    // Otherwise the next space would press the focused button.
     else if (card && isLetter(event)) this.#app.focusComposer();
   }
 
   /**
-   * The card that keys are for: the one with the focus, or the oldest when the focus is nowhere in particular.
+   * The card that receives keys: the focused one, or the oldest if nothing has the focus.
    *
    * @param {EventTarget | null} target
    */

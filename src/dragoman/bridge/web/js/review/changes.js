@@ -1,12 +1,12 @@
 /**
- * The files that a session changed, from the diffs of its tool calls. It touches no document.
+ * The files that a session changed, from the diffs of its tool calls. This module does not use the DOM.
  *
- * A diff of a tool call has the whole texts of a file, or a part of each. Changes of one file are joined where one fits
- * into the other, so that a file that was edited ten times shows one difference.
+ * A diff of a tool call has the whole texts of a file or parts of them. Changes of one file are joined if one fits
+ * into the other, so that a file edited ten times shows one diff.
  */
 
 /**
- * The changed files, in the order of their first change. Calls that failed, or have not ended, changed nothing.
+ * The changed files in the order of their first change. Failed and unfinished calls do not count.
  *
  * @param {page.Item[]} items
  * @param {string} cwd
@@ -31,7 +31,7 @@ export function changedFiles(items, cwd) {
 }
 
 /**
- * Changes in their order as few as possible.
+ * Join consecutive changes where possible.
  *
  * @param {page.Change[]} changes
  * @returns {page.Change[]}
@@ -49,7 +49,7 @@ export function joined(changes) {
 }
 
 /**
- * A text after a change of it or of one part of it; null if the change is of something else.
+ * A text after a change of all or a part of it, or null if the change does not apply.
  *
  * @param {string} text
  * @param {page.Change} change

@@ -1,4 +1,4 @@
-/** All files that the open session changed, with their differences, and the way back for each. */
+/** The review of all files that the open session changed, with diffs and a revert button for each. */
 
 import { relativePath } from "../conversation/content.js";
 import { countChanges, diffLines } from "../conversation/diff.js";
@@ -9,7 +9,7 @@ import { ask } from "../sidebar/dialog.js";
 import { visible } from "../text/safe.js";
 import { changedFiles, joined } from "./changes.js";
 
-// Larger texts are counted by the difference itself, when it is opened.
+// For larger texts the lines are counted only when the diff is opened.
 const MOST_COUNTED_CHARS = 200_000;
 
 export class Review {
@@ -19,7 +19,7 @@ export class Review {
   #session = null;
   #drawn = "";
   /**
-   * The files that were reverted here, with the number of their changes then.
+   * The files reverted here, with their number of changes at that time.
    *
    * @type {Map<string, number>}
    */
@@ -64,8 +64,8 @@ export class Review {
     this.#drawn = key;
     const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-path")));
     this.#count.textContent = files.length === 1 ? "1 file" : `${files.length} files`;
-    const empty = el("p", { class: "review-empty" }, "No change of a file was shown in this session.");
-    // One file is what a person came for; many are a list to choose from.
+    const empty = el("p", { class: "review-empty" }, "The agent has not changed any files in this session.");
+    // A single file is opened at once. Several files are shown as a list.
     fill(this.#list, files.length === 0 && empty, files.map((file) => this.#file(file, open.has(file.path) || files.length === 1)));
     return false;
   };
@@ -111,7 +111,7 @@ export class Review {
       icon("refresh"),
       "Revert this file",
     );
-    return el("div", { class: "review-actions" }, button, running && el("span", { class: "field-hint" }, "Once the agent has ended its turn."));
+    return el("div", { class: "review-actions" }, button, running && el("span", { class: "field-hint" }, "Available when the turn has ended."));
   }
 
   /** @param {page.ChangedFile} file */
@@ -121,8 +121,8 @@ export class Review {
     const name = visible(relativePath(file.path, session.cwd));
     const isNew = file.changes[0].oldText === null;
     const words = isNew
-      ? "The agent made this file. It is deleted, if it still is as the agent left it."
-      : "The agent's changes in it are undone, if they still are as the agent left them. The agent is not told.";
+      ? "The agent created this file. It is deleted unless it changed since."
+      : "The agent's changes to this file are undone unless they changed since. The agent is not notified.";
     const done = await ask({
       title: `Revert ${name}?`,
       body: el("p", {}, words),
@@ -132,7 +132,7 @@ export class Review {
     });
     if (!done) return;
     this.#reverted.set(file.path, file.changes.length);
-    this.#app.toast(done.exists ? `${name} is as it was before.` : `${name} is deleted.`);
+    this.#app.toast(done.exists ? `${name} was reverted.` : `${name} was deleted.`);
     this.#note();
   }
 }

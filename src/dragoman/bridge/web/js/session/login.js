@@ -1,7 +1,7 @@
-/** Logins at MCP servers, which the agent asks for and which end on a page of the server. */
+/** Logins at MCP servers, which the agent requests and which end on a page of the server. */
 
 /**
- * The login that a question is about, or null.
+ * The login of a question, or null.
  *
  * @param {page.Question} question
  * @returns {{ server: string } | null}

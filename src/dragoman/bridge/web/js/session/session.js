@@ -1,9 +1,9 @@
 /**
- * One session as this page sees it: its transcript, its cursor in the journal, and its open questions.
+ * One session on this page: its transcript, its cursor in the journal, and its open questions.
  *
- * Its events: "items" (the transcript grew; `takeChanged()` gives the items), "facts" (title, options, plan,
+ * Its events: "items" (the transcript changed; `popChanged()` returns the items), "facts" (title, options, plan,
  * usage, servers, running), "questions" (the open questions changed), "reset" (everything changed), "phase",
- * "sent" (a prompt of this page), "reveal" (`revealed` is to be scrolled to).
+ * "sent" (a prompt of this page), "reveal" (scroll to `revealed`).
  */
 
 import { Failure, explain } from "../connection/failure.js";
@@ -40,13 +40,13 @@ export class Session extends EventTarget {
     /** @type {page.Question[]} */
     this.questions = [];
     /**
-     * The messages that wait for the end of the turn, as the bridge tells them.
+     * The messages that wait at the bridge for the end of the turn.
      *
      * @type {bridge.Queue}
      */
     this.queue = { prompts: [], held: false };
     /**
-     * With "failed", `problem` says why.
+     * With "failed", `problem` has the reason.
      *
      * @type {"loading" | "ready" | "failed"}
      */
@@ -61,7 +61,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * The last news of the bridge about it.
+   * The last facts from the bridge.
    *
    * @returns {Partial<bridge.SessionFacts>}
    */
@@ -78,7 +78,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * How the last turn failed, while nothing came after it.
+   * The error of the last turn, if nothing followed it.
    *
    * @returns {acp.Error | null}
    */
@@ -88,7 +88,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Take over a session that was just made.
+   * Start with a new session.
    *
    * @param {acp.NewSessionResponse} result
    * @param {acp.SessionNotification[]} early
@@ -100,7 +100,7 @@ export class Session extends EventTarget {
     this.#enter("ready");
   }
 
-  /** Get the history, or after a break what was missed. */
+  /** Load the history, or the updates missed during a break. */
   attach() {
     this.#attaching ??= this.#attach().finally(() => {
       this.#attaching = null;
@@ -124,34 +124,34 @@ export class Session extends EventTarget {
       if (!this.running) this.transcript.endTurn();
       this.#enter("ready");
     } catch (error) {
-      // A broken connection is tried again by itself and shown elsewhere.
+      // A broken connection reconnects automatically and is shown elsewhere.
       if (this.#app.connection.isOpen) this.#fail(explain(error));
       throw error;
     }
   }
 
   /**
-   * One `session/update`.
+   * Handle one `session/update`.
    *
    * @param {Pick<acp.SessionNotification, "update" | "_meta">} params
    */
   receive({ update, _meta }) {
-    const told = _meta?.dragoman;
-    if (told?.cursor) this.#cursor = told.cursor;
-    const changed = this.transcript.apply(update ?? {}, told?.time ?? null);
+    const mark = _meta?.dragoman;
+    if (mark?.cursor) this.#cursor = mark.cursor;
+    const changed = this.transcript.apply(update ?? {}, mark?.time ?? null);
     if (changed === null) return;
     if (typeof changed === "string") this.#fire("facts");
     else {
-      changed.place ??= placeOf(told?.cursor);
+      changed.place ??= placeOf(mark?.cursor);
       this.#changed.add(changed);
       this.#fire("items");
-      // With a message of the user the plan and the turn before it are over.
+      // A message of the user ends the previous plan and turn.
       if (isMessage(changed, "user")) this.#fire("facts");
     }
   }
 
   /**
-   * Show the item that has a record of the journal; "reveal" is fired with it in `revealed`.
+   * Show the item of a journal record: set `revealed` and fire "reveal".
    *
    * @param {number} seq
    */
@@ -162,18 +162,18 @@ export class Session extends EventTarget {
     this.#fire("reveal");
   }
 
-  takeChanged() {
+  popChanged() {
     const changed = this.#changed;
     this.#changed = new Set();
     return changed;
   }
 
   /**
-   * One `_dragoman/session` about it.
+   * Handle one `_dragoman/session`.
    *
    * @param {bridge.SessionFacts} facts
    */
-  told(facts) {
+  applyFacts(facts) {
     if (facts.cwd) this.cwd = facts.cwd;
     if (facts.reset) this.#clear(this.phase);
     if (facts.state !== "running") this.stopping = false;
@@ -182,7 +182,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * One `_dragoman/queue` about it.
+   * Handle one `_dragoman/queue`.
    *
    * @param {bridge.Queue} queue
    */
@@ -191,13 +191,13 @@ export class Session extends EventTarget {
     this.#fire("facts");
   }
 
-  /** Nobody looks at it here any more: what comes, and what waits, must be asked for again. */
+  /** Leave the session. Updates and questions must be requested again later. */
   leave() {
     this.stale = true;
     this.#setQuestions([]);
   }
 
-  /** The connection is gone: what waits cannot be answered, what comes must be asked for again. */
+  /** Handle a lost connection. Questions cannot be answered, and updates must be requested again. */
   lose() {
     this.stale = true;
     this.sending = false;
@@ -224,7 +224,7 @@ export class Session extends EventTarget {
       answer: (result) => {
         if (question.settled || question.waiting) return;
         answer.result(result);
-        // A login ends on another page, and the card tells how.
+        // A login ends on another page, and the card shows the result.
         if (result.action === "accept" && loginOf(question)) this.#await(question);
         else this.#settle(question, { by: "you", result });
       },
@@ -239,7 +239,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * An interaction at another address is over.
+   * Handle the end of an elicitation on another page.
    *
    * @param {acp.CompleteElicitationNotification} params
    */
@@ -278,11 +278,11 @@ export class Session extends EventTarget {
     this.#fire("questions");
   }
 
-  // ── actions of a person ────────────────────────────────────────────────────────────────────────
+  // ── actions of the user ────────────────────────────────────────────────────────────────────────
 
   /**
-   * Send a prompt. Resolves to whether it was refused: an error came, and nothing was done for it. Rejects when it
-   * never reached the history.
+   * Send a prompt. Resolves to true if it was refused with an error before any work. Rejects if it
+   * did not reach the history.
    *
    * @param {acp.ContentBlock[]} blocks
    */
@@ -292,14 +292,14 @@ export class Session extends EventTarget {
     this.#fire("sent");
     const before = this.transcript.items.length;
     try {
-      // The protocol wants an archived session to be taken out of the archive before it goes on.
+      // The protocol requires unarchiving a session before it continues.
       if (this.facts.archived) await this.#app.unarchiveSession(this.id);
       await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
       return false;
     } catch (error) {
       const since = this.transcript.items.slice(before).filter((item) => !ASIDES.includes(item.type));
       if (!since.some((item) => isMessage(item, "user"))) throw error;
-      // Without a code it is the connection that broke, and the turn goes on.
+      // Without a code the connection broke, and the turn continues.
       if (!(error instanceof Failure) || error.code === null) return false;
       return since.every((item) => isMessage(item, "user"));
     } finally {
@@ -311,7 +311,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Have a message sent once the turn has ended. Rejects when it does not even wait.
+   * Queue a message for the end of the turn. Rejects if it cannot be queued.
    *
    * @param {acp.ContentBlock[]} blocks
    */
@@ -325,7 +325,7 @@ export class Session extends EventTarget {
       await this.#app.connection.request("session/prompt", params);
     } catch (error) {
       const wasRemoved = error instanceof Failure && error.code === REQUEST_CANCELLED;
-      // Once it waited, all that becomes of it is in the history.
+      // Once queued, its result is in the history.
       if (!waited && !wasRemoved) throw error;
     } finally {
       this.removeEventListener("facts", note);
@@ -333,7 +333,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Change the text of a message that waits; null takes it out.
+   * Change the text of a queued message. null removes it.
    *
    * @param {string} id
    * @param {string | null} text
@@ -347,7 +347,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Send a message into the turn under way; resolves to whether the agent has taken it.
+   * Send a message into the running turn. Resolves to whether the agent accepted it.
    *
    * @param {acp.ContentBlock[]} blocks
    */
@@ -383,7 +383,7 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Undo changes of a file that the agent has shown, if it still is as the agent left it.
+   * Revert the agent's changes of a file, if it has not changed since.
    *
    * @param {string} path
    * @param {Array<{ oldText: string | null, newText: string }>} changes
@@ -392,7 +392,7 @@ export class Session extends EventTarget {
     return this.#app.connection.request("_dragoman/revert", { sessionId: this.id, path, changes });
   }
 
-  // ── inside ────────────────────────────────────────────────────────────────────────────────────
+  // ── private ───────────────────────────────────────────────────────────────────────────────────
 
   /** @param {Session["phase"]} phase */
   #clear(phase) {
@@ -435,7 +435,7 @@ export class Session extends EventTarget {
 }
 
 /**
- * The record that a cursor names.
+ * The record number in a cursor.
  *
  * @param {string | undefined} cursor
  */

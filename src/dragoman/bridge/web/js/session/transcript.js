@@ -1,24 +1,24 @@
 /**
- * The updates of a session, merged into items. It touches no document: the same history gives the same transcript.
+ * The updates of a session, merged into items, without the DOM. The same history gives the same transcript.
  *
  * `items` are, in order:
  *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks, void}
- *                                           void: the agent has withdrawn it and begins anew
- *   {type: "tool", id, call, terminals}     call: the fields of the tool call, as last told
+ *                                           void: the agent has withdrawn it and writes it again
+ *   {type: "tool", id, call, terminals}     call: the latest fields of the tool call
  *   {type: "notice", severity, title, description}  a note of the agent about the conversation
- *   {type: "compaction", id, status, summary, error, round}   the conversation before it was summed up; `round` grows
- *                                           when the summary begins anew
- *   {type: "subagent", id, told}            a session that the agent made for a part of the work; told: its fields
- *   {type: "session_message", id, told, blocks, round}  a message between sessions
- *   {type: "end", error, stopReason}        how a turn ended that did not end by itself, after its items
- * A message of the user has `turn` once the work on it has ended: {ms, tokens, cost}, as far as they are known.
- * Every item has `n`, its place, and `version`, which grows with each change. A text block's text only ever grows.
+ *   {type: "compaction", id, status, summary, error, round}   the conversation before it was summarized; `round` grows
+ *                                           when the summary restarts
+ *   {type: "subagent", id, fields}            a subagent's session; fields: its fields
+ *   {type: "session_message", id, fields, blocks, round}  a message between sessions
+ *   {type: "end", error, stopReason}        the end of a turn that did not end normally, after its items
+ * A message of the user has `turn` once its turn has ended: {ms, tokens, cost}, as far as they are known.
+ * Every item has `n`, its position, and `version`, which grows with each change. A text block's text only grows.
  */
 
 const VOID = "dragoman/void";
 const TURN_END = "dragoman/turn";
 
-// Updates that come at any time: they are no work on a message, and do not make its turn longer.
+// Updates that may arrive at any time. They do not belong to a turn and do not extend it.
 const ASIDE = new Set([
   "user_message_chunk",
   "available_commands_update",
@@ -29,7 +29,7 @@ const ASIDE = new Set([
   "usage_update",
 ]);
 
-// The blocks of one prompt are journalled together; a later prompt without a message id is another message.
+// The blocks of one prompt are stored together. A later prompt without a message id is another message.
 const SAME_PROMPT_MS = 25;
 
 export class Transcript {
@@ -63,7 +63,7 @@ export class Transcript {
   }
 
   /**
-   * Take one update in; returns the item it changed, or the name of the field it changed, or null.
+   * Apply one update. Return the changed item, the name of the changed field, or null.
    *
    * @param {acp.SessionUpdate} update
    * @param {number | null} time
@@ -93,7 +93,7 @@ export class Transcript {
       case "session_message":
         return this.#sessionMessage(update);
       case "session_message_chunk":
-        return grow(this.#entity("session_message", update.messageId, { told: {}, blocks: [], round: 0 }), "blocks", update.content);
+        return grow(this.#entity("session_message", update.messageId, { fields: {}, blocks: [], round: 0 }), "blocks", update.content);
       case "plan":
         this.plan = update.entries ?? [];
         return "plan";
@@ -117,7 +117,7 @@ export class Transcript {
   }
 
   /**
-   * Take the options of an answer to session/new, load or resume.
+   * Apply the options in the answer to session/new, load or resume.
    *
    * @param {acp.LoadSessionResponse} result
    */
@@ -128,7 +128,7 @@ export class Transcript {
   }
 
   /**
-   * Text that arrived for a message after which nothing else came is still growing.
+   * Whether a message may still grow: it is the last item.
    *
    * @param {page.Item} item
    */
@@ -144,9 +144,9 @@ export class Transcript {
    */
   #chunk(role, update, time) {
     const last = this.items.at(-1);
-    const goesOn = last && continues(last, role, update, time);
-    const item = goesOn ? last : this.#add(message(role, update, time));
-    if (role === "user" && !goesOn) this.#beginTurn(item, time);
+    const isContinued = last && continues(last, role, update, time);
+    const item = isContinued ? last : this.#add(message(role, update, time));
+    if (role === "user" && !isContinued) this.#beginTurn(item, time);
     item.time = time ?? item.time;
     addBlock(item.blocks, update.content ?? { type: "text", text: "" });
     item.version += 1;
@@ -159,15 +159,15 @@ export class Transcript {
    */
   #beginTurn(item, time) {
     this.endTurn();
-    // A finished plan belongs to the work before.
+    // A finished plan belongs to the previous turn.
     if (this.plan?.every(({ status }) => status === "completed")) this.plan = null;
     const cost = this.usage?.cost ?? null;
     this.turn = { item, from: time, until: time, tokens: null, costBefore: cost, cost, isOver: false };
   }
 
   /**
-   * Sum up the work on the last message of the user; returns that message, if there is something new to say of it. The
-   * news that the work has ended can come before its last updates, so it may be summed up more than once.
+   * Add up the work on the user's last message. Return that message if its summary changed. The
+   * end of the work may be reported before its last updates, so this may run more than once.
    *
    * @returns {page.MessageItem | null}
    */
@@ -209,21 +209,21 @@ export class Transcript {
 
   /** @param {acp.SubagentUpdate & { sessionUpdate: string }} update */
   #subagent({ sessionUpdate, sessionId, _meta, ...fields }) {
-    const item = this.#entity("subagent", sessionId, { told: {} });
-    Object.assign(item.told, fields);
+    const item = this.#entity("subagent", sessionId, { fields: {} });
+    Object.assign(item.fields, fields);
     item.version += 1;
     return item;
   }
 
   /** @param {acp.SessionMessage & { sessionUpdate: string }} update */
   #sessionMessage({ sessionUpdate, messageId, content, _meta, ...fields }) {
-    const item = this.#entity("session_message", messageId, { told: {}, blocks: [], round: 0 });
-    Object.assign(item.told, fields);
+    const item = this.#entity("session_message", messageId, { fields: {}, blocks: [], round: 0 });
+    Object.assign(item.fields, fields);
     return replace(item, "blocks", content);
   }
 
   /**
-   * The item of this kind and id; its first update gives it its place.
+   * The item of this kind and id. Its first update determines its position.
    *
    * @param {string} type
    * @param {string} id
@@ -243,8 +243,8 @@ export class Transcript {
   #tool(update, time) {
     const { sessionUpdate, toolCallId, _meta, ...fields } = update;
     const item = this.tools.get(toolCallId) ?? this.#addTool(toolCallId, time);
-    const told = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
-    Object.assign(item.call, Object.fromEntries(told));
+    const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+    Object.assign(item.call, Object.fromEntries(given));
     if (_meta) addTerminal(item, _meta);
     item.version += 1;
     return item;
@@ -311,7 +311,7 @@ function isWork(update) {
 }
 
 /**
- * What a turn cost, if the agent tells a sum that grows.
+ * The cost of a turn, if the agent reports a growing sum.
  *
  * @param {page.OpenTurn} turn
  * @returns {acp.Cost | null}
@@ -328,7 +328,7 @@ export function textOf(block) {
 }
 
 /**
- * The text of the last message of a role; empty when there is none.
+ * The text of the last message of a role, or an empty text.
  *
  * @param {Transcript | undefined} transcript
  * @param {page.Role} role
@@ -382,7 +382,7 @@ function addBlock(blocks, content) {
 }
 
 /**
- * Put other content in the place of that of an item: undefined keeps it, null and nothing clear it.
+ * Replace the content of an item. undefined keeps it, and null or an empty list clears it.
  *
  * @param {any} item
  * @param {string} field
@@ -409,7 +409,7 @@ function grow(item, field, content) {
 }
 
 /**
- * Output that some agents send piece by piece beside the content, as an extension.
+ * Append output that some agents send in pieces, as an extension.
  *
  * @param {page.ToolItem} item
  * @param {Record<string, any>} meta

@@ -1,17 +1,17 @@
-/** A dialog over the page: what is asked, and an answer or none. */
+/** Modal dialogs with a form. */
 
 import { explain } from "../connection/failure.js";
 import { el } from "../page/dom.js";
 
 /**
- * Show a form as a dialog. `submit()` may throw a Failure or an Error with words for the person: they are shown and
- * the dialog stays. Resolves to what `submit` returned, or to null when the person left.
+ * Show a form as a dialog. `submit()` may throw a Failure or an Error with a message for the user: it is shown and
+ * the dialog stays. Resolves to the result of `submit`, or to null if the user left or `signal` was aborted.
  *
  * @template Result
- * @param {{ title: string, body: page.Child, action: string, leave?: string, danger?: boolean, submit: () => Promise<Result> | Result }} asked
+ * @param {{ title: string, body: page.Child, action: string, leave?: string, danger?: boolean, signal?: AbortSignal, submit: () => Promise<Result> | Result }} asked
  * @returns {Promise<Result | null>}
  */
-export function ask({ title, body, action, leave = "Cancel", danger = false, submit }) {
+export function ask({ title, body, action, leave = "Cancel", danger = false, signal, submit }) {
   return new Promise((resolve) => {
     const problem = el("p", { class: "field-error dialog-problem", role: "alert" });
     const confirm = el("button", { type: "submit", class: `button ${danger ? "button-danger" : "button-primary"}` }, action);
@@ -36,18 +36,22 @@ export function ask({ title, body, action, leave = "Cancel", danger = false, sub
         confirm.disabled = false;
       }
     });
-    // A field that is being corrected is no longer marked as wrong.
+    // A field that is being corrected is no longer marked as invalid.
     form.addEventListener("input", ({ target }) => {
       problem.textContent = "";
       if (target instanceof Element) target.removeAttribute("aria-invalid");
     });
+    const leaveNow = () => dialog.close();
+    signal?.addEventListener("abort", leaveNow);
     dialog.addEventListener("close", () => {
+      signal?.removeEventListener("abort", leaveNow);
       dialog.remove();
       resolve(answer ? answer.value : null);
     });
     document.body.append(dialog);
     dialog.showModal();
-    // The Enter key must not be on the button that deletes.
+    if (signal?.aborted) dialog.close();
+    // Enter must not press the delete button.
     if (danger) cancel.focus();
   });
 }
@@ -55,7 +59,7 @@ export function ask({ title, body, action, leave = "Cancel", danger = false, sub
 let fields = 0;
 
 /**
- * A control with its name above it and, if there is one, a hint below.
+ * A control with a label above and an optional hint below.
  *
  * @param {string} label
  * @param {HTMLElement} control

@@ -1,4 +1,4 @@
-/** What was said, found by the bridge in all sessions while one types: each place with the words around it. */
+/** Search results in the messages of all sessions, from the bridge: each with its surrounding words. */
 
 import { explain } from "../connection/failure.js";
 import { el, fill } from "../page/dom.js";
@@ -24,8 +24,8 @@ export class FoundList {
   constructor(app, open) {
     this.app = app;
     this.open = open;
-    this.element = el("section", { class: "found", "aria-label": "Said in sessions", hidden: true },
-      el("h2", { class: "session-heading" }, "Said in sessions"), this.#list, this.#status);
+    this.element = el("section", { class: "found", "aria-label": "In conversations", hidden: true },
+      el("h2", { class: "session-heading" }, "In conversations"), this.#list, this.#status);
     app.connection.on("_dragoman/found", (params) => this.#found(params));
   }
 
@@ -43,12 +43,12 @@ export class FoundList {
   /** @param {string} query */
   async #ask(query) {
     const searchId = this.#searchId;
-    this.#draw("Searching …");
+    this.#draw("Searching…");
     try {
       const { complete } = await this.app.connection.request("_dragoman/search", { query, searchId });
       if (searchId !== this.#searchId) return;
-      const nothing = this.#hits.length === 0 ? "Nothing was said like this." : "";
-      this.#draw(complete ? nothing : "There is more: write more words to narrow it.");
+      const nothing = this.#hits.length === 0 ? "No conversation contains this." : "";
+      this.#draw(complete ? nothing : "There are more results. Add words to narrow the search.");
     } catch (error) {
       if (searchId === this.#searchId) this.#draw(explain(error));
     }
@@ -58,11 +58,11 @@ export class FoundList {
   #found({ searchId, hits }) {
     if (searchId !== this.#searchId) return;
     this.#hits.push(...hits);
-    this.#draw("Searching …");
+    this.#draw("Searching…");
     this.#name();
   }
 
-  /** Give the hits the titles of their sessions, also of those that are not in the list yet. */
+  /** Add the session titles to the hits, including sessions that are not loaded yet. */
   async #name() {
     const searchId = this.#searchId;
     await this.app.lists.lookUp([...new Set(this.#hits.map((hit) => hit.sessionId))]).catch(() => {});
@@ -82,7 +82,7 @@ export class FoundList {
   /** @param {string} status */
   #draw(status) {
     this.#status.textContent = status;
-    // What is there already keeps its place, and the focus.
+    // Existing results keep their position and the focus.
     while (this.#list.childElementCount > this.#hits.length) this.#list.lastElementChild?.remove();
     for (const hit of this.#hits.slice(this.#list.childElementCount)) this.#list.append(this.#row(hit));
     if (this.#hits.length === 0) fill(this.#list);

@@ -1,9 +1,9 @@
-/** Which sessions are shown, in which order, under which heading. */
+/** The groups of shown sessions, with their headings and order. */
 
 /**
- * [{heading, hint, sessions, fold}] of those that fit the search, latest first. Sessions of programs (`dragoman run`)
- * and archived ones are groups of their own, the last ones, which are folded. Subagents belong to the session that made
- * them, and are in no group.
+ * [{heading, hint, sessions, fold}] of the sessions that match the search, latest first. Sessions of programs
+ * (`dragoman run`) and archived ones are in separate, folded groups at the end. Subagents belong to their parent
+ * session and are in no group.
  *
  * @param {bridge.SessionFacts[]} sessions
  * @param {{ by: string, search: string }} wanted
@@ -32,7 +32,7 @@ const FOLDS = [
 /** @typedef {{ heading: string, hint: string, sessions: bridge.SessionFacts[], fold: "runs" | "archived" | null }} SessionGroup */
 
 /**
- * The group of lists that a session is in, as the bridge has them.
+ * The bridge's group of a session.
  *
  * @param {bridge.SessionFacts} session
  * @returns {bridge.SessionGroup}
@@ -43,7 +43,7 @@ export function groupOf({ archived, origin }) {
 }
 
 /**
- * The latest first; of the same time as the bridge has them.
+ * Compare two sessions: latest first, and equal times in the bridge's order.
  *
  * @param {bridge.SessionFacts} one
  * @param {bridge.SessionFacts} other
@@ -60,7 +60,7 @@ export function wordsOf(search) {
 }
 
 /**
- * Whether the title and the project of a session have all words, as the bridge searches them.
+ * Whether the title and project of a session contain all words, like the bridge's search.
  *
  * @param {bridge.SessionFacts} session
  * @param {string[]} words
@@ -81,10 +81,10 @@ export function projectOf(cwd) {
 
 /** @param {string} path */
 export function lastName(path) {
-  return path.replace(/[/\\]+$/, "").split(/[/\\]/).pop() || path || "Elsewhere";
+  return path.replace(/[/\\]+$/, "").split(/[/\\]/).pop() || path || "Other";
 }
 
-// ── when a session was last touched, as people say it ─────────────────────────────────────────────
+// ── readable times ────────────────────────────────────────────────────────────────────────────────
 
 const DAY_MS = 86_400_000;
 

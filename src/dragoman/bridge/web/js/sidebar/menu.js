@@ -1,4 +1,4 @@
-/** A small menu at a button: arrows choose, Enter takes, Escape and a click elsewhere leave. */
+/** A small menu at a button. Arrows select, Enter runs, and Escape or a click elsewhere closes it. */
 
 import { el, find, icon } from "../page/dom.js";
 
@@ -23,7 +23,7 @@ export function openMenu(anchor, items, label) {
     if (menu.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();
     menu.remove();
   });
-  // Beside the list and not in it, whose keys mean something else.
+  // Outside of the list, which handles the same keys differently.
   (anchor.closest("aside, header") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);

@@ -19,14 +19,14 @@ export async function askForNewSession(app) {
     title: "New session",
     body: [
       agent && field("Agent", agent),
-      field("Directory", directory, "Where the agent works: a whole path on its machine."),
+      field("Directory", directory, "Where the agent works: an absolute path on its machine."),
       knownDirectories(app),
       servers.element,
     ].filter(Boolean),
     action: "Start",
     submit: () => start(app, { directory, servers, agent }),
   });
-  // A keyboard that comes up over a phone's page is not asked for yet.
+  // On a phone, do not open the keyboard yet.
   if (made !== null && matchMedia("(hover: hover)").matches) app.focusComposer();
   return made;
 }
@@ -41,7 +41,7 @@ async function start(app, { directory, servers, agent }) {
   if (!/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(cwd)) {
     directory.setAttribute("aria-invalid", "true");
     directory.focus();
-    throw new Error("The directory must be a whole path, such as /home/me/project.");
+    throw new Error("The directory must be an absolute path such as /home/me/project.");
   }
   if (agent && agent.value !== app.agentName) {
     const before = app.agentName;
@@ -59,7 +59,7 @@ async function start(app, { directory, servers, agent }) {
 }
 
 /**
- * A list of the agents, or null where there is only one.
+ * A list of the agents, or null if there is only one.
  *
  * @param {page.App} app
  */
@@ -78,7 +78,7 @@ function knownDirectories(app) {
 }
 
 /**
- * Resolves when the connection is open; rejects when it cannot be.
+ * Resolves when the connection is open. Rejects if it cannot be opened.
  *
  * @param {page.App} app
  * @returns {Promise<void>}

@@ -1,4 +1,4 @@
-/** One session in the list. It is kept while the session is, and only what changed is touched. */
+/** One session in the list. The row lives as long as the session, and only changed parts are updated. */
 
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
@@ -34,7 +34,7 @@ export class SessionRow {
   }
 
   /**
-   * Have the person write another title in its place: Enter and leaving the field keep it, Escape does not.
+   * Let the user edit the title in place. Enter and leaving the field save it, and Escape does not.
    *
    * @param {(title: string) => void} keep
    */
@@ -59,7 +59,7 @@ export class SessionRow {
       event.stopPropagation();
       finish({ keeps: event.key === "Enter", refocus: true });
     });
-    // A list that is arranged anew takes the focus and gives it back at once.
+    // Reordering the list takes the focus and returns it at once.
     input.addEventListener("blur", () => queueMicrotask(() => {
       if (document.activeElement !== input) finish({ keeps: true, refocus: false });
     }));
@@ -77,7 +77,7 @@ export class SessionRow {
     const title = titleOf(facts);
     const time = ago(millis(facts.updatedAt));
     const where = showDirectory && facts.cwd ? visible(lastName(facts.cwd)) : "";
-    // A question matters more than the directory, and there is no room for both.
+    // A question is more important than the directory, and there is no room for both.
     const place = facts.pending > 0 ? "" : where;
     const written = JSON.stringify([title, time, where, facts.state, facts.pending, facts.viewers, facts.error?.message, current, hasMenu, selected]);
     if (written === this.#written) return;
@@ -91,7 +91,7 @@ export class SessionRow {
     this.box.hidden = selected === null;
     this.box.checked = selected === true;
     this.box.setAttribute("aria-label", `Select ${title}`);
-    this.more.setAttribute("aria-label", `More for ${title}`);
+    this.more.setAttribute("aria-label", `More actions for ${title}`);
     fill(this.meta, badges(facts), place && el("span", { class: "session-where" }, place), time && el("span", { class: "session-time" }, time));
   }
 }
@@ -100,7 +100,7 @@ export class SessionRow {
 function badges({ state, pending, viewers, error }) {
   const found = [];
   if (pending > 0) {
-    const words = pending === 1 ? "1 question waits" : `${pending} questions wait`;
+    const words = pending === 1 ? "1 request waiting" : `${pending} requests waiting`;
     found.push(el("span", { class: "chip chip-warn session-badge" }, icon("shield"), words));
   } else if (state === "running") {
     found.push(el("span", { class: "session-state" }, el("span", { class: "dot dot-busy" }), "Running"));
@@ -110,8 +110,8 @@ function badges({ state, pending, viewers, error }) {
     found.push(el("span", { class: "session-state bad", title: explain(error) }, el("span", { class: "dot dot-bad" }), "Failed"));
   }
   if (viewers > 1) {
-    found.push(el("span", { class: "session-viewers", title: `${viewers} are looking` }, icon("eye"), String(viewers),
-      el("span", { class: "visually-hidden" }, " are looking")));
+    found.push(el("span", { class: "session-viewers", title: `${viewers} viewers` }, icon("eye"), String(viewers),
+      el("span", { class: "visually-hidden" }, " viewers")));
   }
   return found;
 }

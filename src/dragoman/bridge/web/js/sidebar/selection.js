@@ -1,4 +1,4 @@
-/** Several sessions chosen at once, to delete them with one question. */
+/** The selection of several sessions, to delete them with one confirmation. */
 
 import { explain } from "../connection/failure.js";
 import { el, fill, iconButton } from "../page/dom.js";
@@ -12,7 +12,7 @@ export class Selection {
   #delete = el("button", { type: "button", class: "button button-danger", onclick: () => this.#remove() }, "Delete…");
 
   /**
-   * `all` gives all sessions of the list as it stands, also those that are not loaded yet.
+   * `all` returns all sessions of the current list, including unloaded ones.
    *
    * @param {page.App} app
    * @param {{ changed: () => void, all: () => Promise<bridge.SessionFacts[]> }} list
@@ -71,7 +71,7 @@ export class Selection {
     this.button.focus();
   }
 
-  /** Sessions may be deleted elsewhere meanwhile. */
+  /** Remove sessions that were deleted elsewhere from the selection. */
   #forgetGone() {
     const chosen = [...(this.#chosen ?? [])];
     const there = chosen.filter(([id]) => !this.app.state.isDeleted(id));
@@ -79,7 +79,7 @@ export class Selection {
   }
 
   async #remove() {
-    // The facts of now, where they are told: a session may run by now.
+    // Use the current facts if they are known, because a session may have started to run.
     const chosen = [...(this.#chosen ?? [])].map(([id, facts]) => this.app.state.sessions.get(id) ?? facts);
     if (chosen.length > 0 && (await confirmDeleteMany(this.app, chosen))) this.#leave();
   }

@@ -1,14 +1,14 @@
-/** One MCP server, written in by hand. Values of variables and headers are secrets until they are asked to show. */
+/** The form for one MCP server. Values of variables and headers are hidden until the user shows them. */
 
 import { closestTo, el, icon, iconButton } from "../page/dom.js";
 import { field } from "./dialog.js";
 
 /** @type {Record<string, string>} */
-const KINDS = { stdio: "A program on the agent's machine", http: "An address (HTTP)", sse: "An address (SSE)" };
+const KINDS = { stdio: "Program on the agent's machine", http: "URL (HTTP)", sse: "URL (SSE)" };
 
 export class ServerForm {
   /**
-   * `kinds`: those of stdio, http and sse that the agent takes; `done(server)` and `leave()` end it.
+   * `kinds`: the transports (stdio, http, sse) that the agent supports. `done(server)` and `leave()` close the form.
    *
    * @param {{ kinds: string[], server: any, done: (server: acp.McpServer) => void, leave: () => void }} given
    */
@@ -26,14 +26,14 @@ export class ServerForm {
     this.headers = new Pairs("Header", server?.headers);
     this.problem = el("p", { class: "field-error", role: "alert" });
     this.program = el("div", { class: "server-kind" }, field("Command", this.command),
-      field("Arguments", this.args, "One in a line."), this.env.element);
+      field("Arguments", this.args, "One per line."), this.env.element);
     this.remote = el("div", { class: "server-kind" }, field("Address", this.url), this.headers.element);
     this.element = el("fieldset", { class: "server-form" },
       el("legend", { class: "visually-hidden" }, "MCP server"),
-      field("Name", this.name), field("Kind", this.kind), this.program, this.remote, this.problem,
+      field("Name", this.name), field("Type", this.kind), this.program, this.remote, this.problem,
       el("div", { class: "server-actions" },
         el("button", { type: "button", class: "button", onclick: leave }, "Cancel"),
-        el("button", { type: "button", class: "button", onclick: () => this.#finish() }, server ? "Change" : "Add")));
+        el("button", { type: "button", class: "button", onclick: () => this.#finish() }, server ? "Save" : "Add")));
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.#showKind();
   }
@@ -63,7 +63,7 @@ export class ServerForm {
       const { protocol } = new URL(this.url.value.trim());
       return ["http:", "https:"].includes(protocol) ? null : "The address must begin with http:// or https://.";
     } catch {
-      return "The address must be whole, such as https://example.org/mcp.";
+      return "The address must be a full URL such as https://example.org/mcp.";
     }
   }
 
@@ -79,7 +79,7 @@ export class ServerForm {
   }
 }
 
-/** Names and values; the values are hidden. */
+/** Pairs of names and hidden values. */
 class Pairs {
   /** @type {Array<{ name: HTMLInputElement, value: HTMLInputElement, element: HTMLElement }>} */
   #rows = [];

@@ -1,7 +1,7 @@
 /**
- * MCP servers as editors keep them, read into the form of session/new.
+ * Conversion of MCP servers from editors' settings to the form of session/new.
  *
- * Known shapes: {"mcpServers": {name: server}}, {"servers": {…}}, {"context_servers": {…}}, and the inner object alone.
+ * Known forms: {"mcpServers": {name: server}}, {"servers": {…}}, {"context_servers": {…}}, and only the inner object.
  * A server has `command`, `args`, `env`, or `url`, `headers` and perhaps a `type`.
  */
 
@@ -12,7 +12,7 @@ const WRAPPERS = ["mcpServers", "servers", "context_servers", "mcp_servers"];
 const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http", streamable_http: "http", sse: "sse" };
 
 /**
- * The servers for session/new; throws an Error with the problem in words.
+ * The servers for session/new. Throws an Error that describes the problem.
  *
  * @param {string} text
  * @returns {acp.McpServer[]}
@@ -20,7 +20,7 @@ const REMOTE = { http: "http", "streamable-http": "http", streamableHttp: "http"
 export function parseServers(text) {
   const found = unwrap(parse(text));
   const servers = Object.entries(found).map(([name, given]) => toServer(name, given));
-  if (servers.length === 0) throw new Error("There is no server in it.");
+  if (servers.length === 0) throw new Error("No server found in this JSON.");
   return servers;
 }
 
@@ -29,7 +29,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`This is not JSON: ${explain(error)}`, { cause: error });
+    throw new Error(`This is not valid JSON: ${explain(error)}`, { cause: error });
   }
 }
 
@@ -55,7 +55,7 @@ function toServer(name, given) {
   }
   if (typeof given.url === "string" && given.url) {
     const type = REMOTE[given.type ?? given.transport ?? "http"];
-    if (!type) throw new Error(`“${name}” has the type “${given.type ?? given.transport}”; known are http and sse.`);
+    if (!type) throw new Error(`“${name}” has the unknown type “${given.type ?? given.transport}”. Expected http or sse.`);
     return { type, name, url: given.url, headers: pairs(given.headers ?? {}, `“${name}”: headers`) };
   }
   throw new Error(`“${name}” has neither a "command" nor a "url".`);

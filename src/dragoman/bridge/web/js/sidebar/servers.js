@@ -1,4 +1,4 @@
-/** The MCP servers of a session that is about to begin. They are kept nowhere: their secrets end with the page. */
+/** The MCP servers of a new session. They are not stored, because they may contain secrets. */
 
 import { explain } from "../connection/failure.js";
 import { el, fill, find, icon, iconButton } from "../page/dom.js";
@@ -20,16 +20,16 @@ export class ServerList {
       el("button", { type: "button", class: "button", onclick: () => this.#paste() }, "Paste JSON"));
     this.element = el("section", { class: "field", "aria-label": "MCP servers" },
       el("span", { class: "field-label" }, "MCP servers"),
-      el("p", { class: "field-hint" }, "Tools for this session only. Nothing of it is kept here."),
+      el("p", { class: "field-hint" }, "For this session only. They are not saved."),
       this.list, this.place, this.buttons);
   }
 
-  /** The servers, or an Error when something half-written stands there or the agent cannot take one. */
+  /** The servers. Throws an Error for an unfinished form, or a server that the agent does not support. */
   value() {
-    if (this.place.childElementCount > 0) throw new Error("A server is half-written: add it or leave it first.");
+    if (this.place.childElementCount > 0) throw new Error("Finish or cancel the server you are adding first.");
     const kinds = this.#kinds();
     const odd = this.#servers.find((server) => !kinds.includes(kindOf(server)));
-    if (odd) throw new Error(`This agent does not take servers by ${kindOf(odd).toUpperCase()}: remove “${odd.name}”.`);
+    if (odd) throw new Error(`This agent does not support ${kindOf(odd).toUpperCase()} servers. Remove “${odd.name}”.`);
     return this.#servers;
   }
 
@@ -66,7 +66,7 @@ export class ServerList {
       }
     };
     fill(this.place, el("div", { class: "server-form" },
-      field("JSON of an editor's settings", text, "The block with mcpServers, as editors keep it."), problem,
+      field("MCP servers as JSON", text, "The mcpServers block from your editor's settings."), problem,
       el("div", { class: "server-actions" },
         el("button", { type: "button", class: "button", onclick: () => this.#leave() }, "Cancel"),
         el("button", { type: "button", class: "button", onclick: take }, "Add"))));
@@ -75,7 +75,7 @@ export class ServerList {
   }
 
   /**
-   * Add servers; one of the same name is replaced.
+   * Add servers. A server of the same name is replaced.
    *
    * @param {acp.McpServer[]} made
    */
@@ -94,12 +94,12 @@ export class ServerList {
   #draw() {
     const kinds = this.#kinds();
     fill(this.list, this.#servers.map((server) => {
-      const taken = kinds.includes(kindOf(server));
+      const isSupported = kinds.includes(kindOf(server));
       return el("li", { class: "server-item" }, icon("plug"),
         el("span", { class: "server-words" }, el("strong", {}, server.name),
           el("span", { class: "server-what" }, what(server)),
-          !taken && el("span", { class: "field-error" }, `This agent does not take servers by ${kindOf(server).toUpperCase()}.`)),
-        iconButton("edit", `Change ${server.name}`, () => this.#edit(server), { disabled: !taken }),
+          !isSupported && el("span", { class: "field-error" }, `This agent does not support ${kindOf(server).toUpperCase()} servers.`)),
+        iconButton("edit", `Change ${server.name}`, () => this.#edit(server), { disabled: !isSupported }),
         iconButton("close", `Remove ${server.name}`, () => this.#remove(server)));
     }));
   }

@@ -1,4 +1,4 @@
-/** The actions on sessions that ask first: export one, delete one or many. */
+/** Session actions with a dialog: export one session, delete one or many. */
 
 import { ask, field } from "./dialog.js";
 import { el } from "../page/dom.js";
@@ -10,7 +10,7 @@ const MOST_NAMED = 6;
 const TOLD_EVERY = 25;
 
 /**
- * Have the browser save a session as a file.
+ * Save a session as a file.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts} facts
@@ -25,7 +25,7 @@ export async function exportSession(app, facts) {
       const query = new URLSearchParams({ session: facts.sessionId, format: format.value });
       const response = await fetch(`./export/${encodeURIComponent(app.agentName ?? "")}?${query}`, { cache: "no-store" }).catch(() => null);
       if (!response) throw new Error("The bridge cannot be reached. Try again.");
-      if (!response.ok) throw new Error(String((await response.json().catch(() => ({}))).error ?? "The bridge could not export it."));
+      if (!response.ok) throw new Error(String((await response.json().catch(() => ({}))).error ?? "The bridge could not export the session."));
       save(await response.blob(), nameOf(response, format.value));
     },
   });
@@ -51,7 +51,7 @@ function save(content, name) {
 }
 
 /**
- * Delete several sessions after the person has seen which; resolves to whether they agreed.
+ * Delete several sessions after a confirmation that lists them. Resolves to whether the user agreed.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts[]} chosen
@@ -65,7 +65,7 @@ export async function confirmDeleteMany(app, chosen) {
     title: `Delete ${chosen.length} sessions?`,
     body: [
       el("ul", { class: "delete-names", tabindex: "0", "aria-label": "Sessions to delete" }, chosen.slice(0, MOST_NAMED).map((facts) => el("li", { dir: "auto" }, titleOf(facts)))),
-      el("p", {}, `${more > 0 ? `These and ${more} more` : "They"} will be gone for everybody, with all that was said in them.${words}`),
+      el("p", {}, `${more > 0 ? `These and ${more} more` : "They"} will be deleted for everyone, with their whole history.${words}`),
       progress,
     ],
     action: "Delete",
@@ -85,8 +85,8 @@ async function removeMany(app, chosen, progress) {
   /** @type {unknown} */
   let problem = null;
   for (const [number, { sessionId }] of chosen.entries()) {
-    if (number % TOLD_EVERY === 0 && chosen.length > TOLD_EVERY) progress.textContent = `${number} of ${chosen.length} are deleted.`;
-    // Whoever leaves the dialog meanwhile keeps the others.
+    if (number % TOLD_EVERY === 0 && chosen.length > TOLD_EVERY) progress.textContent = `${number} of ${chosen.length} deleted.`;
+    // If the user closes the dialog, the remaining sessions are kept.
     if (!progress.isConnected) return false;
     try {
       await app.deleteSession(sessionId);
@@ -101,7 +101,7 @@ async function removeMany(app, chosen, progress) {
 }
 
 /**
- * Delete a session after the person has seen which one it is; resolves to true when it was deleted.
+ * Delete a session after a confirmation that names it. Resolves to true if it was deleted.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts} facts
@@ -110,7 +110,7 @@ export async function confirmDelete(app, facts) {
   const words = facts.state === "running" ? " It is running and will be stopped." : "";
   const done = await ask({
     title: "Delete this session?",
-    body: el("p", {}, el("strong", { class: "dialog-name", dir: "auto" }, titleOf(facts)), ` will be gone for everybody, with all that was said in it.${words}`),
+    body: el("p", {}, el("strong", { class: "dialog-name", dir: "auto" }, titleOf(facts)), ` will be deleted for everyone, with its whole history.${words}`),
     action: "Delete",
     danger: true,
     submit: () => remove(app, facts.sessionId),

@@ -1,4 +1,4 @@
-/** What other people may read: a link is made for one session or all, and those that there are can be withdrawn. */
+/** The dialogs that create a read-only link to one session or all, and that list and revoke links. */
 
 import { el, fill, icon } from "../page/dom.js";
 import { visible } from "../text/safe.js";
@@ -9,32 +9,32 @@ import { titleOf } from "./row.js";
 const LIVES = [["1", "1 hour"], ["24", "1 day"], ["168", "7 days"], ["720", "30 days"]];
 
 /**
- * Ask what is shared and for how long, then show the link.
+ * Ask for the scope and duration of a share, then show the link.
  *
  * @param {page.App} app
  * @param {bridge.SessionFacts} facts
  */
 export async function share(app, facts) {
   const what = el("select", { class: "input" },
-    el("option", { value: "one" }, `This session: ${titleOf(facts)}`), el("option", { value: "all" }, "All sessions of this bridge, also later ones"));
+    el("option", { value: "one" }, `This session: ${titleOf(facts)}`), el("option", { value: "all" }, "All sessions of this bridge, including future ones"));
   const life = el("select", { class: "input" }, LIVES.map(([hours, words]) => el("option", { value: hours }, words)));
   life.value = "24";
   const shares = new ShareList();
   const made = await ask({
-    title: "Share to read",
+    title: "Read-only link",
     body: [
-      el("p", { class: "dialog-words" }, "One person who opens the link can read what you choose, also what comes later, and can change nothing."),
-      field("What", what), field("For", life), shares.element,
+      el("p", { class: "dialog-words" }, "One person can open this link and read the chosen sessions, including later updates. They cannot change anything."),
+      field("Access to", what), field("Valid for", life), shares.element,
     ],
-    action: "Make a link",
+    action: "Create a link",
     submit: () => makeShare(app, facts, { all: what.value === "all", hours: Number(life.value) }),
   });
   if (made === null) return;
   const link = new URL(made.path, document.baseURI);
   if (made.session !== null) link.hash = [app.agentName ?? "", made.session].map(encodeURIComponent).join("/");
   await showLink(app, {
-    title: "Share to read",
-    words: `It works once, within a day. What it opens can be read until ${moment(made.expires)}, or until you withdraw it.`,
+    title: "Read-only link",
+    words: `The link works once, within a day. Access ends ${moment(made.expires)}, or when you revoke it.`,
     link: link.href,
     copied: "The link was copied.",
   });
@@ -51,11 +51,11 @@ function makeShare(app, facts, { all, hours }) {
   return askBridge("./shares", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(all ? { hours } : { ...one, hours }) });
 }
 
-/** The shares that there are, each with a way to end it. */
+/** The list of shares, each with a button that revokes it. */
 class ShareList {
   constructor() {
     this.list = el("ul", { class: "share-list" });
-    this.element = el("section", { class: "field", "aria-label": "Shared now", hidden: true }, el("span", { class: "field-label" }, "Shared now"), this.list);
+    this.element = el("section", { class: "field", "aria-label": "Active links", hidden: true }, el("span", { class: "field-label" }, "Active links"), this.list);
     this.load();
   }
 
@@ -68,7 +68,7 @@ class ShareList {
   /** @param {bridge.ShareFacts} one */
   #row(one) {
     const name = one.session === null ? "All sessions" : visible(one.title) || "A session";
-    const withdraw = el("button", { type: "button", class: "button", "aria-label": `Withdraw ${name}` }, "Withdraw");
+    const withdraw = el("button", { type: "button", class: "button", "aria-label": `Revoke ${name}` }, "Revoke");
     withdraw.addEventListener("click", () => this.#withdraw(one, withdraw));
     return el("li", { class: "share-item" }, icon("link"),
       el("span", { class: "share-words" }, el("strong", { dir: "auto" }, name),

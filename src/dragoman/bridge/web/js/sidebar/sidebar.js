@@ -1,4 +1,4 @@
-/** The sessions, on the left: found, opened, made, renamed, forked, archived, exported, shared and deleted. */
+/** The sidebar, which lists, searches and opens sessions, and has the actions on them. */
 
 import { closestTo, el, fill, find, icon } from "../page/dom.js";
 import { explain } from "../connection/failure.js";
@@ -51,7 +51,7 @@ class Sidebar {
       el("option", { value: "day" }, "By day"), el("option", { value: "directory" }, "By project"));
     this.grouping.value = this.by;
     this.agent = agentChoice(app);
-    this.agent?.setAttribute("aria-label", "Agent whose sessions are shown");
+    this.agent?.setAttribute("aria-label", "Agent filter");
     this.agent?.addEventListener("change", () => app.chooseAgent(this.agent?.value ?? null));
     this.list = el("div", { class: "session-groups", onkeydown: (event) => this.#listKey(event) });
     this.found = new FoundList(app, (hit) => this.#open(hit.sessionId, hit.seq));
@@ -68,7 +68,7 @@ class Sidebar {
     this.#connected();
   }
 
-  /** Ask for the details of a new session; resolves to its id or null. */
+  /** Ask for the details of a new session. Resolves to its id or null. */
   newSession() {
     if (this.app.readOnly) return Promise.resolve(null);
     return askForNewSession(this.app);
@@ -78,7 +78,7 @@ class Sidebar {
     this.create.hidden = this.app.readOnly;
     this.selection.button.hidden = !this.#canDelete();
     if (this.agent) this.agent.value = this.app.agentName ?? "";
-    // Where one agent does not start, a session with another one can.
+    // If one agent does not start, a session with another agent may be possible.
     this.create.disabled = !this.app.connection.isOpen && !this.agent;
     if (this.app.connection.isOpen) {
       this.#load(() => this.app.lists.agent.restart());
@@ -88,7 +88,7 @@ class Sidebar {
     this.#schedule();
   }
 
-  /** Load the beginning of each list that is open. */
+  /** Load the first part of each unfolded list. */
   #loadShown() {
     const { lists } = this.app;
     const shown = [...this.#unfolded].map((fold) => lists.groups[fold]);
@@ -101,7 +101,7 @@ class Sidebar {
     return wordsOf(this.search.value).length > 0;
   }
 
-  /** All sessions that the list as it stands is a part of. */
+  /** All sessions of the current list, loaded or not. */
   #all() {
     /** @type {bridge.SessionGroup[]} */
     const groups = ["sessions", ...this.#unfolded];
@@ -160,7 +160,7 @@ class Sidebar {
   }
 
   /**
-   * Archived sessions and those of programs are shown when one asks for them, or searches.
+   * Whether a group is folded. Archived sessions and those of programs are shown on demand or by a search.
    *
    * @param {import("./groups.js").SessionGroup} group
    */
@@ -169,7 +169,7 @@ class Sidebar {
   }
 
   /**
-   * Moving an element takes the focus from it, so rows are moved only when their order changed, and get it back.
+   * Update the rows. Moving an element loses its focus, so rows are moved only if needed, and the focus is restored.
    *
    * @param {import("./groups.js").SessionGroup[]} groups
    */
@@ -185,7 +185,7 @@ class Sidebar {
     const folds = groups.filter(({ fold }) => fold !== null);
     const others = groups.filter(({ fold }) => fold === null);
     fill(this.list, others.map((group) => this.#group(group)), this.#older(groups) && this.#olderButton("sessions"), folds.map((group) => this.#group(group)));
-    // A button that brought the last sessions is gone; the first of them is where its person goes on.
+    // The pressed button is gone after the last sessions were loaded, so focus the first of them.
     if (kept) (find(this.list, `[data-keep="${CSS.escape(kept)}"]`) ?? firstNew?.open)?.focus();
     else if (focused instanceof HTMLElement && focused !== document.activeElement && this.list.contains(focused)) focused.focus();
     const shown = new Set(groups.flatMap((group) => (this.#isFolded(group) ? [] : group.sessions.map((one) => one.sessionId))));
@@ -225,7 +225,7 @@ class Sidebar {
   // ── older sessions ────────────────────────────────────────────────────────────────────────────
 
   /**
-   * The list of a group that has more to load: the name of a fold, or a project.
+   * The list of a group with more to load: the name of a fold, or a project.
    *
    * @param {import("./groups.js").SessionGroup} group
    */
@@ -236,7 +236,7 @@ class Sidebar {
   }
 
   /**
-   * Whether there are older sessions, or projects, than those that are not folded.
+   * Whether there are older sessions or projects than the shown ones.
    *
    * @param {import("./groups.js").SessionGroup[]} groups
    */
@@ -272,12 +272,12 @@ class Sidebar {
 
   #nothingWords() {
     const { found } = this.app.lists;
-    return this.#searching || found?.isLoading ? "Searching …" : "No title fits the search.";
+    return this.#searching || found?.isLoading ? "Searching…" : "No title matches.";
   }
 
   #emptyWords() {
     if (!this.app.connection.isOpen) return "";
-    return this.app.readOnly ? "There are no sessions yet." : "No sessions yet. Start one, or just write a message.";
+    return this.app.readOnly ? "There are no sessions yet." : "No sessions yet. Start one, or write a message.";
   }
 
   /** @param {bridge.SessionFacts[]} shown */
@@ -291,7 +291,7 @@ class Sidebar {
     }
   }
 
-  /** What fits among the sessions that are here is shown at once, the others when the bridge has found them. */
+  /** Show matching loaded sessions at once, and the others when the bridge has found them. */
   #searched() {
     this.found.search(this.search.value);
     clearTimeout(this.#searching);
@@ -375,7 +375,7 @@ class Sidebar {
     const items = [{ icon: "pencil", words: "Rename", run: () => this.#rename(id) }];
     if (this.app.capabilities.sessionCapabilities?.fork) items.push({ icon: "fork", words: "Fork", run: () => this.#fork(id) });
     items.push({ icon: "download", words: "Export…", run: () => exportSession(this.app, facts) });
-    items.push({ icon: "link", words: "Share to read…", run: () => share(this.app, facts) });
+    items.push({ icon: "link", words: "Read-only link…", run: () => share(this.app, facts) });
     items.push({ icon: "archive", words: facts.archived ? "Unarchive" : "Archive", run: () => this.#archive(facts) });
     if (this.#canDelete()) items.push({ icon: "trash", words: "Delete…", danger: true, run: () => this.#delete(id) });
     return items;
@@ -390,7 +390,7 @@ class Sidebar {
     this.#rows.get(id)?.rename(async (title) => {
       try {
         await this.app.renameSession(id, title);
-        this.app.announce(`The session is called ${title}.`);
+        this.app.announce(`Renamed to ${title}.`);
       } catch (error) {
         this.app.toast(explain(error), "error");
       }
@@ -401,7 +401,7 @@ class Sidebar {
   async #archive({ sessionId, archived }) {
     try {
       await (archived ? this.app.unarchiveSession(sessionId) : this.app.archiveSession(sessionId));
-      this.app.toast(archived ? "The session is in the list again." : "The session is archived. It can be read, and goes on with the next message.", "info");
+      this.app.toast(archived ? "The session was unarchived." : "The session was archived. The next message continues it.", "info");
       this.search.focus();
     } catch (error) {
       this.app.toast(explain(error), "error");
@@ -412,7 +412,7 @@ class Sidebar {
   async #fork(id) {
     try {
       await this.app.forkSession(id);
-      this.app.toast("This is the copy. The other one stays as it is.", "info");
+      this.app.toast("This is the fork. The original session is unchanged.", "info");
     } catch (error) {
       this.app.toast(explain(error), "error");
     }

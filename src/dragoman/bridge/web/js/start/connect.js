@@ -1,6 +1,6 @@
 /**
- * The dialog that connects a model: what was found here, one click each; else a provider with its key, or a server by
- * its address. The agent asks the model one question, and keeps the key only when it is answered.
+ * The dialog that connects a model: a local one with one click, a provider with its key, or a server by
+ * its URL. The agent tests the model with one question and stores the key only if the model answers.
  */
 
 import { el, fill, find, icon, iconButton } from "../page/dom.js";
@@ -11,7 +11,7 @@ import { cleanText, oneLine, visible } from "../text/safe.js";
 const COMPATIBLE = "compatible";
 const OLLAMA = "ollama";
 
-// A name, an address or a key is no prose.
+// No spell checking or capitals for names, URLs and keys.
 const PLAIN = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
 
 /** @param {page.App} app */
@@ -37,23 +37,28 @@ class ConnectDialog {
   /** @type {bridge.ProviderOffer[]} */
   #providers = [];
   #isBusy = false;
+  // The user may search again before an answer arrives. Only the answer to the newest search counts.
+  #looks = 0;
+  // The shown missing library. An unchanged result is not redrawn, because a button that is replaced under the
+  // pointer receives no click.
+  #install = "";
 
   /** @param {page.App} app */
   constructor(app) {
     this.#app = app;
-    this.#addressField = field("Address", this.#address, "Of an OpenAI-compatible server: vLLM, llama.cpp, LM Studio, a gateway …");
-    this.#keyField = field("Key", this.#key, "Kept in a file that only you can read, as dragoman login keeps it.");
+    this.#addressField = field("Address", this.#address, "URL of an OpenAI-compatible server: vLLM, llama.cpp, LM Studio, a gateway …");
+    this.#keyField = field("Key", this.#key, "Stored in a file only you can read, as with dragoman login.");
     const form = el(
       "form",
       { class: "dialog-form connect-form", novalidate: true, autocomplete: "off" },
       field("Provider", this.#provider),
       this.#addressField,
-      field("Model", this.#model, "Its name at the provider; a server's first model if you leave it empty."),
+      field("Model", this.#model, "The provider's name for the model."),
       this.#keyField,
       this.#result,
       el("div", { class: "dialog-actions" }, this.#submit),
     );
-    fill(this.#body, this.#found, el("h3", {}, "With a key or an address"), form);
+    fill(this.#body, this.#found, el("h3", {}, "Enter a key or an address"), form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (!this.#addressField.hidden && !this.#address.value.trim()) return this.#address.focus();
@@ -77,17 +82,21 @@ class ConnectDialog {
 
   open() {
     document.body.append(this.#element);
-    fill(this.#found, el("p", { class: "offers-none" }, el("span", { class: "spinner" }), " Looking at what is here…"));
+    fill(this.#found, el("p", { class: "offers-none" }, el("span", { class: "spinner" }), " Checking this machine…"));
     this.#element.showModal();
     this.#look();
   }
 
+  /** Search for models. Returns false if a newer search replaced this one. */
   async #look() {
     const methods = this.#app.introductions.methods;
-    if (!methods) return;
+    if (!methods) return false;
+    const look = (this.#looks += 1);
     try {
       const offers = await this.#app.connection.request(methods.offers, {});
+      if (look !== this.#looks) return false;
       const chosen = this.#provider.value;
+      const model = this.#model.value;
       this.#providers = offers.providers;
       fill(
         this.#provider,
@@ -97,15 +106,18 @@ class ConnectDialog {
       );
       if (chosen) this.#provider.value = chosen;
       this.#drawForm();
+      if (model) this.#model.value = model; // The user may have typed it during the search.
       this.#drawOffers(offers);
     } catch (error) {
+      if (look !== this.#looks) return false;
       fill(this.#found, el("p", { class: "bad" }, cleanText(explain(error))));
     }
+    return true;
   }
 
-  /** The button for it is drawn anew, or gone: the focus stays in the form. */
+  /** Keep the focus in the form, because the pressed button may be gone. */
   async #lookAgain() {
-    await this.#look();
+    if (!(await this.#look())) return;
     (find(this.#result, ".connect-after button") ?? this.#provider).focus();
   }
 
@@ -116,28 +128,32 @@ class ConnectDialog {
     this.#addressField.hidden = !isServer;
     this.#keyField.hidden = chosen === OLLAMA;
     this.#model.value = provider?.model ?? "";
-    this.#key.placeholder = provider?.variable ? `the one in ${provider.variable}` : provider?.kept ? "the one that is kept" : "";
-    // A server by its address is asked by the library of OpenAI.
+    this.#model.placeholder = isServer ? "the server's first model" : "";
+    this.#key.placeholder = provider?.variable ? `the key in ${provider.variable}` : provider?.kept ? "the stored key" : "";
+    // A server at a URL is used through OpenAI's library.
     const needed = isServer ? this.#providers.find(({ id }) => id === "openai") : provider;
     this.#submit.disabled = Boolean(needed?.problem);
-    if (needed?.install) this.#drawInstall(isServer ? "A server by its address" : needed.title, needed.install, needed.restarts);
+    if (needed?.install) this.#drawInstall(isServer ? "An OpenAI-compatible server" : needed.title, needed.install, needed.restarts);
     else this.#say("bad", sentence(needed?.problem));
   }
 
   /**
-   * How a library is installed that a choice needs.
+   * The install instructions for a missing library.
    *
    * @param {string} title
    * @param {string} command
    * @param {boolean} restarts
    */
   #drawInstall(title, command, restarts = false) {
+    const key = JSON.stringify([title, command, restarts]);
+    if (key === this.#install) return;
     const copy = iconButton("copy", "Copy the command", () => this.#copy(command));
-    const again = el("button", { type: "button", class: "button", onclick: () => this.#lookAgain() }, icon("refresh"), "Look again");
-    const after = restarts ? "That starts dragoman anew, with the library." : "Nothing has to be restarted: look again afterwards.";
+    const again = el("button", { type: "button", class: "button", onclick: () => this.#lookAgain() }, icon("refresh"), "Check again");
+    this.#install = key;
+    const after = restarts ? "This starts dragoman again with the library installed." : "No restart is needed. Check again afterwards.";
     fill(
       this.#result,
-      el("p", {}, `${oneLine(title)} needs a library that is not installed yet. In a terminal on the bridge's machine:`),
+      el("p", {}, `${oneLine(title)} needs a library that is not installed. Run this in a terminal on the bridge's machine:`),
       el("div", { class: "connect-command" }, el("code", { tabindex: "0" }, visible(command)), copy),
       el("div", { class: "connect-after" }, el("span", {}, after), !restarts && again),
     );
@@ -147,9 +163,9 @@ class ConnectDialog {
   async #copy(command) {
     try {
       await navigator.clipboard.writeText(command);
-      this.#app.toast("The command is copied.", "info");
+      this.#app.toast("Command copied.", "info");
     } catch {
-      this.#app.toast("The browser does not let the page copy. Mark the command and copy it yourself.", "error");
+      this.#app.toast("The browser did not allow copying. Select the command and copy it yourself.", "error");
     }
   }
 
@@ -173,13 +189,13 @@ class ConnectDialog {
       ...agents.map((agent) => this.#agentRow(agent)),
       chosen.model && chosen.model.name !== "guide" && this.#guideRow(),
     ].filter((row) => row instanceof HTMLElement);
-    const none = el("p", { class: "offers-none" }, "No key in the environment, no model server and no other agent was found on this machine.");
+    const none = el("p", { class: "offers-none" }, "No API key, model server or other agent was found on this machine.");
     fill(this.#found, el("h3", {}, "Found on this machine"), rows.length > 0 ? el("ul", {}, rows) : none);
   }
 
   /** @param {bridge.ProviderOffer} provider */
   #providerRow({ id, title, model, variable }) {
-    const source = variable ? `with the key in ${variable}` : "with the key that is kept";
+    const source = variable ? `with the key in ${variable}` : "with the stored key";
     return offerRow(`${title}: ${model}`, source, "Use", () => this.#connect({ provider: id, model }));
   }
 
@@ -197,12 +213,12 @@ class ConnectDialog {
     if (problem || !command?.length) return offerRow(title, sentence(problem ?? ""), null, () => {});
     const served = this.#app.config.agents.some((one) => one.name === name);
     const called = [command[0].split("/").at(-1), ...command.slice(1)].join(" ");
-    const words = served ? `another agent: ${called}` : `another agent, by dragoman serve -- ${called}`;
-    return offerRow(title, words, served ? "Talk with it" : null, () => this.#chooseAgent(name));
+    const words = served ? `another agent: ${called}` : `another agent: start it with dragoman serve -- ${called}`;
+    return offerRow(title, words, served ? "Open" : null, () => this.#chooseAgent(name));
   }
 
   #guideRow() {
-    return offerRow("guide", "no language model: fixed rules, no key", "Use", () => this.#connect({ provider: "guide" }));
+    return offerRow("guide", "not a language model: fixed rules, no key needed", "Use", () => this.#connect({ provider: "guide" }));
   }
 
   /** @param {string} name */
@@ -224,12 +240,13 @@ class ConnectDialog {
     const methods = introductions.methods;
     if (!methods || this.#isBusy) return;
     this.#setBusy(true);
-    fill(this.#result, el("span", { class: "spinner" }), " Asking the model one question…");
+    this.#install = "";
+    fill(this.#result, el("span", { class: "spinner" }), " Testing the model…");
     const place = state.session ? { sessionId: state.session.id } : { cwd: config.cwd };
     try {
-      const told = await connection.request(methods.connect, { ...wish, ...place });
-      if (told.problem) this.#say("bad", sentence(told.problem));
-      else this.#connected(told);
+      const result = await connection.request(methods.connect, { ...wish, ...place });
+      if (result.problem) this.#say("bad", sentence(result.problem));
+      else this.#connected(result);
     } catch (error) {
       this.#say("bad", sentence(explain(error)));
     } finally {
@@ -237,7 +254,7 @@ class ConnectDialog {
     }
   }
 
-  /** @param {bridge.Connected} told */
+  /** @param {bridge.Connected} result */
   #connected({ model, answer, durationMs, countsBefore }) {
     this.#key.value = "";
     this.#app.introductions.forget();
@@ -251,9 +268,9 @@ class ConnectDialog {
         el(
           "div",
           {},
-          el("p", {}, el("strong", {}, oneLine(model ?? "")), answer ? ` answered${time}:` : " answers from now on."),
+          el("p", {}, el("strong", {}, oneLine(model ?? "")), answer ? ` answered${time}:` : " is now used."),
           answer && el("blockquote", {}, cleanText(answer)),
-          el("p", {}, countsBefore ? `New sessions begin with another one: ${cleanText(countsBefore)}.` : "It is used from now on."),
+          el("p", {}, countsBefore ? `New sessions still start with another model: ${cleanText(countsBefore)}.` : "It is used for new messages."),
         ),
         el("button", { type: "button", class: "button button-primary", onclick: () => this.#element.close() }, "Done"),
       ),
@@ -274,6 +291,7 @@ class ConnectDialog {
    * @param {string} words
    */
   #say(kind, words) {
+    this.#install = "";
     fill(this.#result, words && el("p", { class: kind }, cleanText(words)));
   }
 }

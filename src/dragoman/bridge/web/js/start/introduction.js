@@ -1,18 +1,18 @@
 /**
- * What an agent tells about an empty conversation: the model that answers, and prompts to try in the directory. Only
- * an agent that names the requests for it in its capabilities is asked: of others nothing is known, and none is said.
+ * An agent's introduction to an empty conversation: its model, and example prompts for the directory. Only
+ * agents that name these requests in their capabilities are asked. For others nothing is shown.
  */
 
 const KEY = "dragoman/start";
 const MOST_KNOWN = 50;
 
-// For our own agent, when it cannot say what suits the directory.
+// For our own agent, if it has no examples for the directory.
 const ANYWHERE = [
   "What is in this directory?",
   "Explain what this project does.",
   "Run the tests and explain what fails, if anything does.",
   "What changed in the last commits?",
-  "Find the TODOs here and say which to do first.",
+  "Find the TODOs here and suggest which to do first.",
 ];
 
 export class Introductions {
@@ -27,7 +27,7 @@ export class Introductions {
   }
 
   /**
-   * The names of the requests, or null for an agent that has none of them.
+   * The names of the requests, or null if the agent has none.
    *
    * @returns {bridge.StartMethods | null}
    */
@@ -37,7 +37,7 @@ export class Introductions {
   }
 
   /**
-   * What is known for a place by now; what is not is asked for, and an "introduction" event of the state follows.
+   * The known introduction for a directory. If it is unknown, request it and fire "introduction" on the state later.
    *
    * @param {string} cwd
    * @param {page.Session | null} session
@@ -61,7 +61,7 @@ export class Introductions {
     }
   }
 
-  /** Ask anew, because a model was connected. */
+  /** Request again, because a model was connected. */
   forget() {
     this.#known.clear();
     this.#app.state.touchIntroduction();
@@ -77,9 +77,9 @@ export class Introductions {
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.set(key, null);
     try {
-      const told = await this.#app.connection.request(methods.introduce, { cwd, ...(session && { sessionId: session.id }) });
-      this.#known.set(key, told);
-      this.#app.noteTakes(told.takes ?? []);
+      const result = await this.#app.connection.request(methods.introduce, { cwd, ...(session && { sessionId: session.id }) });
+      this.#known.set(key, result);
+      this.#app.setContentTypes(result.takes ?? []);
     } catch (error) {
       this.#known.set(key, { model: "", isLanguageModel: true, words: "", prompts: ANYWHERE, takes: [], error });
     }

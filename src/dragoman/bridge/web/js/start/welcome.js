@@ -1,10 +1,10 @@
-/** The empty conversation: what this is, who answers, and what to try. What an agent is comes from the agent itself. */
+/** The start page of an empty conversation: the agent's introduction, its model and example prompts. */
 
 import { el, icon } from "../page/dom.js";
 import { explain, sentence } from "../connection/failure.js";
 import { cleanText, oneLine, visible } from "../text/safe.js";
 
-// The id of the method of an agent that needs no login; the protocol has no other way to say so.
+// The method id of an agent that needs no login. The protocol has no other way to express that.
 const NO_LOGIN = "none";
 
 /**
@@ -15,10 +15,10 @@ const NO_LOGIN = "none";
  */
 export function welcome(app, cwd, session) {
   if (app.readOnly) return { key: "reading", make: reading };
-  const told = app.introductions.find(cwd, session);
+  const introduction = app.introductions.find(cwd, session);
   const methods = app.introductions.methods ? [] : (app.initialized?.authMethods ?? []).filter(({ id }) => id !== NO_LOGIN);
-  const key = JSON.stringify(["welcome", app.agentName, cwd, told, told?.error && explain(told.error), methods]);
-  return { key, make: () => face(app, cwd, told, methods) };
+  const key = JSON.stringify(["welcome", app.agentName, cwd, introduction, introduction?.error && explain(introduction.error), methods]);
+  return { key, make: () => face(app, cwd, introduction, methods) };
 }
 
 function reading() {
@@ -26,7 +26,7 @@ function reading() {
     "div",
     { class: "face" },
     icon("eye", "face-icon"),
-    el("h2", {}, "You are reading along"),
+    el("h2", {}, "You have read-only access"),
     el("p", {}, "Choose a session from the list."),
   );
 }
@@ -34,36 +34,36 @@ function reading() {
 /**
  * @param {page.App} app
  * @param {string} cwd
- * @param {bridge.Introduction | null} told
+ * @param {bridge.Introduction | null} introduction
  * @param {acp.AuthMethod[]} methods
  */
-function face(app, cwd, told, methods) {
+function face(app, cwd, introduction, methods) {
   const info = app.initialized?.agentInfo;
   const name = oneLine(info?.title || info?.name || "the agent");
   return el(
     "div",
     { class: "face start" },
     mark(),
-    el("h2", {}, `Talk with ${name}`),
+    el("h2", {}, `Start with ${name}`),
     el(
       "p",
       {},
       `${name} ${app.introductions.methods ? "is an agent: it reads and changes files and runs commands" : "works"} in `,
       el("code", { class: "start-where" }, visible(cwd)),
-      ". You see each step here, and answer what it asks.",
+      ". You see every step here and answer its requests.",
     ),
-    told && answering(app, told),
+    introduction && answering(app, introduction),
     methods.length > 0 && logins(app, name, methods),
-    told && prompts(app, told.prompts),
+    introduction && prompts(app, introduction.prompts),
     el("p", { class: "face-hint" }, hint()),
   );
 }
 
 /**
- * The model that answers, and the way to another one.
+ * The current model, and a button that connects another one.
  *
  * @param {page.App} app
- * @param {bridge.Introduction} told
+ * @param {bridge.Introduction} introduction
  */
 function answering(app, { words, isLanguageModel, error }) {
   if (!app.introductions.methods) return null;
@@ -78,7 +78,7 @@ function answering(app, { words, isLanguageModel, error }) {
 }
 
 /**
- * What an agent other than ours offers for its login.
+ * The login methods of another agent.
  *
  * @param {page.App} app
  * @param {string} name
@@ -99,9 +99,9 @@ function logins(app, name, methods) {
  */
 function login(app, method) {
   const words = el("div", {}, el("strong", {}, oneLine(method.name ?? method.id)), method.description && el("p", {}, cleanText(method.description)));
-  // The page can only begin a login that the agent does itself.
+  // The page can only start logins that the agent performs.
   if ((Reflect.get(method, "type") ?? "agent") !== "agent") {
-    return [words, el("p", { class: "face-hint" }, "This one is done on the agent's machine.")];
+    return [words, el("p", { class: "face-hint" }, "Sign in on the agent's machine.")];
   }
   const button = el("button", { type: "button", class: "button" }, "Sign in");
   button.addEventListener("click", async () => {
@@ -135,11 +135,11 @@ function hint() {
     " for commands, ",
     el("kbd", {}, "@"),
     " and a path to mention a file.",
-    el("span", { class: "face-keys" }, " All keys are under ", el("kbd", {}, "?"), " above."),
+    el("span", { class: "face-keys" }, " All shortcuts: ", el("kbd", {}, "?"), " above."),
   ];
 }
 
-/** Two voices and what lies between them. */
+/** The logo: two speech bubbles and a line between them. */
 function mark() {
   return el("span", { class: "mark", "aria-hidden": "true" }, el("span", {}), el("span", {}));
 }

@@ -1,9 +1,9 @@
-/** Finds where a growing Markdown text can be cut, so that the blocks before are complete. It touches no document. */
+/** Finds the offsets at which a growing Markdown text can be split into complete blocks, without the DOM. */
 
 const FENCE = /^(`{3,}|~{3,})/;
 const HEADING = /^#{1,6}(\s|$)/;
 const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])\s/;
-// The beginning of a line that may yet become the mark of a list, a fence or a heading.
+// The start of a line that may still become a list, a fence or a heading.
 const UNDECIDED = /^(?:[-*+]|\d{1,9}[.)]?|`{1,2}|~{1,2}|#{1,6})?$/;
 
 export class BlockScanner {
@@ -15,11 +15,11 @@ export class BlockScanner {
   #afterBlank = false;
   #inList = false;
 
-  /** Up to here it is known which block the text belongs to. */
+  /** The offset up to which the block of the text is certain. */
   safeEnd = 0;
 
   /**
-   * Take in the whole text so far; returns the offsets at which blocks were found to end, in order.
+   * Read the whole text so far. Return the offsets of new block ends in order.
    *
    * @param {string} text
    */
@@ -32,8 +32,8 @@ export class BlockScanner {
       this.#lineStart = newline + 1;
       this.#decided = false;
     }
-    // The last line is not complete. Its first characters often decide already where it belongs ("```", "- "); until
-    // they do, nothing of it counts as safe.
+    // The last line is incomplete. Its first characters often determine its block ("```", "- "). Until
+    // then, no part of it is certain.
     const partial = text.slice(this.#lineStart);
     const isKnown = this.#fence !== null || this.#decided || !UNDECIDED.test(partial);
     if (isKnown && partial.trim() !== "") this.#begin(partial, ends);
@@ -66,7 +66,7 @@ export class BlockScanner {
   }
 
   /**
-   * The beginning of a line says all about it; it is looked at once, also when the rest is still to come.
+   * Check the start of a line, which determines its block. This is done once, even before the line is complete.
    *
    * @param {string} line
    * @param {number[]} ends

@@ -1,8 +1,8 @@
 /**
  * Text that grows at the end of an element.
  *
- * A paragraph is laid out as a whole each time it grows, so a very long one is made of several: it gets line breaks
- * that it does not have, until it is finished and rendered.
+ * A paragraph is laid out as a whole each time it grows. A very long one is therefore split into several, with line
+ * breaks that it does not have, until it is complete and rendered.
  */
 
 import { el } from "../page/dom.js";

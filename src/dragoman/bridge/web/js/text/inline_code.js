@@ -1,18 +1,18 @@
-/** Sentences of agents in which nothing but code is marked, as in Markdown: notices and errors. */
+/** Agents' notices and errors, in which only inline code is rendered. */
 
 import { el } from "../page/dom.js";
 import { cleanText } from "./safe.js";
 
-// In one line and bounded, so that no text makes the search slow.
+// Within one line and bounded, so that no text makes the search slow.
 const CODE = /(?<!`)`([^`\n]{1,500})`(?!`)/;
 
 /**
- * The text for reading, with its code in elements; all of it is text, and none of it becomes markup.
+ * The cleaned text with code in elements. No part of it becomes markup.
  *
  * @param {unknown} text
  */
 export function withCode(text) {
-  // Every second part is what the group of the expression found.
+  // Every second part is a match of the group.
   return cleanText(text)
     .split(CODE)
     .map((part, n) => (n % 2 === 1 ? el("code", {}, part) : part));

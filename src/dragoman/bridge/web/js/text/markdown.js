@@ -1,9 +1,9 @@
 /**
- * A text that is shown as Markdown. Marks are never seen as they were written, except where no HTML can be had.
+ * A text that is shown as Markdown. Raw marks are never visible, unless rendering fails.
  *
- * It grows at its end. Finished blocks are rendered once, when they come near the visible part. The last block is
- * rendered again while it grows, a few times a second, without its half-written marks (`unfinished.js`). Words that
- * came since are appended to the rendered text if they have no mark in them; else they wait for the next rendering.
+ * The text grows at its end. Complete blocks are rendered once, when they approach the visible part. The last block is
+ * rendered a few times per second while it grows, without its half-written marks (`unfinished.js`). New words
+ * without marks are appended to the rendered text at once. Others wait for the next rendering.
  */
 
 import { BlockScanner } from "./blocks.js";
@@ -15,10 +15,10 @@ import { renderedNodes } from "./sanitize.js";
 import { canAppend, isPlainParagraph, settle } from "./unfinished.js";
 
 const LIVE_EVERY_MS = 150;
-// A longer block is rendered less often, as it takes the bridge longer.
+// A longer block is rendered less often, because it takes longer.
 const LIVE_CHARS = 8_000;
 const WHOLE_CHARS = 30_000;
-// After this time without HTML a text is shown as it was written: better that than none.
+// After this time without HTML, the raw text is shown.
 const PATIENCE_MS = 4_000;
 
 export class MarkdownText {
@@ -37,7 +37,7 @@ export class MarkdownText {
   }
 
   /**
-   * Show the text; `live` says that it may still grow.
+   * Show the text. `live` means that it may still grow.
    *
    * @param {string} text
    * @param {boolean} live
@@ -51,7 +51,7 @@ export class MarkdownText {
     this.#finish();
   }
 
-  /** Go on with the last block: what was said to be all may not have been. */
+  /** Reopen the last block, because a finished text grew after all. */
   #reopen() {
     if (this.#last === null) return;
     this.#block = this.#last;
@@ -88,15 +88,15 @@ export class MarkdownText {
 }
 
 /**
- * One block. What is seen of it is, in this order: nothing (`data-state="waiting"`) or a paragraph of plain words, then
- * HTML (`rendered`); or the text as it was written (`plain`), if there is no HTML to be had.
+ * One block. Its states are: first invisible (`data-state="waiting"`) or a paragraph of plain words, then
+ * HTML (`rendered`), or the raw text (`plain`) if rendering failed.
  */
 class Block {
   #element = el("div", { class: "block raw" });
   /** @type {GrowingText | null} */
   #grown = new GrowingText(this.#element);
   #text = "";
-  /** The part of the text that is in the document. */
+  /** The part of the text that is in the DOM. */
   #shown = "";
   #finished = false;
   /** @type {number | undefined} */
@@ -136,7 +136,7 @@ class Block {
     this.#element.classList.toggle("raw", state !== "rendered");
   }
 
-  /** Show what came since the last rendering, as far as it can be shown without another. */
+  /** Show the text since the last rendering, if it needs no new rendering. */
   #showMore() {
     const { state } = this.#element.dataset;
     if (state === "words" && !isPlainParagraph(this.#text)) return this.#wait();
@@ -149,14 +149,14 @@ class Block {
     return this.#grown !== null && canAppend(this.#shown, this.#text.slice(this.#shown.length));
   }
 
-  /** A text that begins with marks is laid out and not seen; words that are seen already stay. */
+  /** Hide a text that begins with marks until it is rendered. Words that are already visible stay. */
   #wait() {
     if (this.#shown !== "") return;
     this.#enter("waiting");
     this.#showMore();
   }
 
-  #giveUp() {
+  #showPlain() {
     this.#enter("plain");
     this.#element.replaceChildren();
     this.#grown = new GrowingText(this.#element);
@@ -182,15 +182,15 @@ class Block {
     const text = this.#text;
     const isWhole = this.#finished;
     const settled = isWhole ? text : settle(text);
-    // Nothing can be seen of it yet, or it would be the same again.
+    // Nothing is visible yet, or the result would be the same.
     if (!isWhole && (settled.trim() === "" || (settled === this.#shown && !this.#isWaiting()))) return;
     this.#asking = true;
-    this.#patience ??= setTimeout(() => this.#giveUp(), PATIENCE_MS);
+    this.#patience ??= setTimeout(() => this.#showPlain(), PATIENCE_MS);
     const html = await renderMarkdown(isWhole ? settled.trimEnd() : settled);
     this.#asking = false;
     if (this.#finished && (!isWhole || text !== this.#text)) return;
     if (html !== null) this.#show(html, settled);
-    else if (isWhole) this.#giveUp();
+    else if (isWhole) this.#showPlain();
     if (!isWhole && this.#shown !== this.#text) this.#renderSoon();
   }
 
@@ -208,7 +208,7 @@ class Block {
     this.#enter("rendered");
     this.#element.replaceChildren(renderedNodes(html));
     decorate(this.#element);
-    // If a mark was closed or left out, no more text can follow before the next rendering.
+    // If a mark was closed or omitted, no text can be appended before the next rendering.
     const end = this.#text.startsWith(settled) ? deepestEnd(this.#element) : null;
     this.#grown = end && new GrowingText(end);
     this.#shown = end?.localName === "code" ? settled : settled.trimEnd();
@@ -219,7 +219,7 @@ class Block {
 const HOLDERS = new Set(["p", "li", "ul", "ol", "blockquote", "pre", "code", "div", "h1", "h2", "h3", "h4", "h5", "h6"]);
 
 /**
- * Where words that follow belong until they are rendered themselves; null where that is not known.
+ * The element to which following words can be appended, or null if that is unknown.
  *
  * @param {Element} element
  */
@@ -274,7 +274,7 @@ export function copyButton(getText, label = "Copy") {
       () => true,
       () => false,
     );
-    words.textContent = done ? "Copied" : "Copying is not allowed here";
+    words.textContent = done ? "Copied" : "Copying is not allowed";
     setTimeout(() => {
       words.textContent = label;
     }, 1500);

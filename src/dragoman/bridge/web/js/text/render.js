@@ -1,4 +1,4 @@
-/** Asks the bridge for the HTML of markdown: few at a time, each text once. */
+/** Requests the HTML of Markdown from the bridge: a few at a time, and each text once. */
 
 const AT_ONCE = 3;
 const KEPT = 400;
@@ -10,7 +10,7 @@ const queue = [];
 let running = 0;
 
 /**
- * HTML for a text, or null when there is none to be had: then the text stays as it is.
+ * The HTML of a text, or null if rendering failed.
  *
  * @param {string} text
  */
@@ -26,7 +26,7 @@ export function renderMarkdown(text) {
 
 function next() {
   if (running >= AT_ONCE) return;
-  // The newest first, because the person looks at it.
+  // Newest first, because the user looks at it.
   const newest = queue.pop();
   if (!newest) return;
   const { text, resolve } = newest;

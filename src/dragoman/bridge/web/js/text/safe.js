@@ -1,8 +1,8 @@
 /**
- * Foreign text made safe to show, in the two renderings of `dragoman/text/safe.py`; tests compare the tables.
+ * Untrusted text made safe to show, in the two forms of `dragoman/text/safe.py`. Tests compare the tables.
  *
  * - Text for reading (`cleanText`): descriptions, notices, errors, output. Escape sequences and hidden characters are
- *   left out, line ends and tabs stay.
+ *   removed, line ends and tabs stay.
  * - One line (`visible`, `oneLine`): names, titles, commands, paths. Characters that cannot be seen are written out:
  *   `\u202e` for a character that turns the ones around it, `\x1b` for one that a terminal obeys, `\n` for a line end.
  */
@@ -15,12 +15,12 @@ const FORMAT =
 const BLANK =
   "\\u00a0\\u034f\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180d\\u180f\\u2000-\\u200a\\u202f\\u205f\\u3000\\u3164\\uffa0" +
   "\\u{13430}-\\u{1343f}";
-// Joiners and variation selectors belong to the character beside them, as in Persian words and emoji; never to ASCII.
+// Joiners and variation selectors belong to neighboring characters, as in Persian words and emoji, but never to ASCII.
 const JOINERS = "\\u200c\\u200d";
 const VARIATIONS = "\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
 
 const HIDDEN = `\\x00-\\x1f${FORMAT}${BLANK}`;
-// Joined characters stand in these classes on purpose, as escapes.
+// These classes contain joined characters on purpose, as escapes.
 /* eslint-disable no-misleading-character-class */
 const LETTER = `[^\\x00-\\x7f${HIDDEN}${JOINERS}${VARIATIONS}]`;
 const UNSEEN = new RegExp(
@@ -40,14 +40,14 @@ const SEQUENCE = new RegExp(
     "|\\x1b[0-OQ-WYZ\\\\`-~]",
   "g",
 );
-// The beginning of a sequence that never ended.
+// The start of an unfinished sequence.
 const INTRODUCER = /\x1b[[\]PX^_]?|[\x9b\x9d\x90\x98\x9e\x9f]/g;
 const SPACE = /[\t-\r \x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 /** @type {Record<string, string>} */
 const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /**
- * A text for reading: characters that can be seen, tabs and line ends.
+ * A text with only visible characters, tabs and line ends.
  *
  * @param {unknown} text
  * @returns {string}
@@ -57,7 +57,7 @@ export function cleanText(text) {
 }
 
 /**
- * A text without hidden characters; its escape sequences have been read already.
+ * A text without hidden characters, after its escape sequences were parsed.
  *
  * @param {string} text
  * @returns {string}
@@ -67,7 +67,7 @@ export function dropHidden(text) {
 }
 
 /**
- * A text with hidden characters written out; with `lines`, line ends and tabs stay.
+ * A text with hidden characters escaped. With `lines`, line ends and tabs stay.
  *
  * @param {unknown} text
  * @param {{ lines?: boolean }} options
@@ -78,7 +78,7 @@ export function visible(text, { lines = false } = {}) {
 }
 
 /**
- * The same with white space folded, for titles and names.
+ * The same with collapsed white space, for titles and names.
  *
  * @param {unknown} text
  * @returns {string}

@@ -1,7 +1,7 @@
 /**
- * The only place where text becomes markup: the HTML that the bridge's /render made of Markdown.
+ * The only module in which text becomes markup: the HTML from the bridge's /render.
  *
- * The bridge has sanitised it already. It is checked again here, so that a mistake in the bridge alone does no harm: tags
+ * The bridge has already sanitized it. It is checked again here, so that a mistake in the bridge does no harm: tags
  * and attributes that are not on these lists do not reach the document.
  */
 
@@ -50,7 +50,7 @@ function keepOrDrop(element) {
 }
 
 /**
- * Let a link lead only where a link may lead, away from this page and knowing nothing of it.
+ * Restrict a link to allowed URLs, in a new tab and without a referrer.
  *
  * @param {HTMLAnchorElement} anchor
  */
@@ -65,7 +65,7 @@ export function guardLink(anchor) {
 }
 
 /**
- * An address as URL, or null when it is none or has a scheme that links may not have.
+ * A text as a URL, or null if it is invalid or its scheme is not allowed.
  *
  * @param {string | null | undefined} text
  */

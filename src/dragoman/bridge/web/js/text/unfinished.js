@@ -1,17 +1,17 @@
 /**
- * Markdown for a block that is still being written, in which no half-written mark can be seen. It touches no document.
+ * Markdown of a growing block without half-written marks. This module does not use the DOM.
  *
- * An emphasis or a code span that is open is closed (`**bo` is shown as bold), because its text is there already. What
- * cannot be shown yet is left out until more is known: the beginning of a link, a mark of a list or a heading without
- * text, the head of a table, the line of a fence. A text in which nothing is open comes back as it is.
+ * An open emphasis or code span is closed (`**bo` is shown as bold), because its text is visible. Parts that
+ * cannot be shown yet are omitted: the start of a link, the mark of a list or a heading without
+ * text, the head of a table, the line of a fence. A text with nothing open is returned unchanged.
  */
 
 const PREFIX = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*/;
 const FENCE = /^(`{3,}|~{3,})/;
-// A line that is nothing but the beginning of a mark: of a list, a heading, a fence, a line below a heading or a table.
+// A line with only the start of a mark: a list, a heading, a fence, or the line below a heading or table head.
 const ONLY_MARKS = /^(?:[-*+_=]+|\d{1,9}[.)]?|#{1,6}|`+|~+|\|?[\s:|-]*)[ \t]*$/;
 const ITEM = /^[ \t]*(?:>[ \t]?)*(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]/;
-// Further back than this, an open bracket is taken for one that no link follows.
+// An open bracket further back than this does not become a link.
 const LONGEST_LINK = 2_000;
 
 /**
@@ -34,7 +34,7 @@ export function settle(text) {
 }
 
 /**
- * Whether `more` can be appended to the rendered `text` as it is: it has nothing in it that could be a mark.
+ * Whether `more` can be appended to the rendered `text`, because it contains no possible marks.
  *
  * @param {string} text
  * @param {string} more
@@ -44,7 +44,7 @@ export function canAppend(text, more) {
 }
 
 /**
- * Whether a text looks the same before and after it is rendered: one paragraph of words.
+ * Whether rendering does not change a text: one paragraph of words.
  *
  * @param {string} text
  */
@@ -63,7 +63,7 @@ function bare(line) {
 }
 
 /**
- * The number of the line that opens a fence which is still open.
+ * The line number of an open fence.
  *
  * @param {string[]} lines
  */
@@ -93,7 +93,7 @@ function openFence(lines) {
  */
 function settleFence(text, lines, opened) {
   const last = lines.length - 1;
-  // The word for the language is not complete before its line is.
+  // The language is not complete before the end of its line.
   if (opened === last) return settle(lines.slice(0, last).join("\n"));
   const mark = FENCE.exec(bare(lines[opened]))?.[1][0] ?? "`";
   const mayClose = lines[last].trim() !== "" && lines[last].replaceAll(mark, "").trim() === "";
@@ -101,7 +101,7 @@ function settleFence(text, lines, opened) {
 }
 
 /**
- * The first line of the paragraph, item, heading or row that is being written.
+ * The first line of the growing paragraph, item, heading or row.
  *
  * @param {string[]} lines
  */
@@ -116,7 +116,7 @@ function leafStart(lines) {
 }
 
 /**
- * The number of the last line if it is a row without a line of dashes below it: it may become the head of a table.
+ * The number of the last line if it may become the head of a table: a row without a line of dashes below.
  *
  * @param {string[]} lines
  */
@@ -126,10 +126,10 @@ function tableHead(lines) {
   return isRow[0] && !isRow[1] ? last : null;
 }
 
-/** @typedef {{ mark: string, at: number }} Open a mark that is not closed yet, and where it stands */
+/** @typedef {{ mark: string, at: number }} Open an unclosed mark and its position */
 
 /**
- * Close or leave out what is open at the end of a line of text.
+ * Close or omit the open marks at the end of a text.
  *
  * @param {string} text
  * @returns {string}
@@ -149,7 +149,7 @@ function settleInline(text) {
 }
 
 /**
- * Read the mark or the character at a place; returns the place after it.
+ * Read the mark or character at a position. Return the position after it.
  *
  * @param {string} text
  * @param {number} at
@@ -197,12 +197,12 @@ function readBracket(text, at, open) {
 }
 
 /**
- * The length of the address behind a bracket, 0 if none follows, null if that cannot be said yet.
+ * The length of the link target after a bracket, 0 if there is none, or null if that is not known yet.
  *
  * @param {string} rest
  */
 function addressLength(rest) {
-  // A bracket at the very end may be followed by an address, or be a box to tick.
+  // A bracket at the very end may be followed by a link target, or become a task box.
   if (rest.trim() === "") return null;
   if (rest[0] !== "(" && rest[0] !== "[") return 0;
   const [opening, closing] = rest[0] === "(" ? "()" : "[]";
@@ -227,7 +227,7 @@ function readEmphasis(text, at, mark, open) {
   const n = open.findLastIndex((one) => one.mark[0] === mark[0]);
   if (n >= 0 && !/\s/.test(before)) {
     const left = open[n].mark.length - mark.length;
-    // The first half of a mark that closes: "**bo*".
+    // The first half of a closing mark: "**bo*".
     if (left > 0 && at + mark.length === text.length) return;
     const [{ at: start }] = open.splice(n);
     if (left > 0) open.push({ mark: mark[0].repeat(left), at: start });

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says: a button that goes round. theme.js reads the choice at the next visit. */
+/** The button that cycles through light, dark and system theme. theme.js reads the choice at the next visit. */
 
 import { fill, icon, iconButton } from "../page/dom.js";
 
@@ -8,7 +8,7 @@ const KEY = "dragoman.theme";
 /** @type {Record<Theme, Theme>} */
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
 const FACES = {
-  auto: ["screen", "Appearance: like the system"],
+  auto: ["screen", "Appearance: system"],
   light: ["sun", "Appearance: light"],
   dark: ["moon", "Appearance: dark"],
 };

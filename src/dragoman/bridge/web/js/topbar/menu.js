@@ -1,8 +1,8 @@
-/** A panel below a button of the bar on top. */
+/** A panel below a button of the top bar. */
 
 import { el } from "../page/dom.js";
 
-/** A panel that a button opens; a click elsewhere or Esc closes it. */
+/** A panel that a button opens. A click elsewhere or Escape closes it. */
 export class Menu {
   #button;
   #panel;
@@ -30,7 +30,7 @@ export class Menu {
     });
   }
 
-  /** Is called when it opens. */
+  /** Called when the panel opens. */
   onopen = () => {};
 
   get isOpen() {

@@ -1,9 +1,9 @@
 /**
- * Notifications of the browser while the page is hidden: a question waits, or a turn has ended. A person asks for them
- * by a click; the choice is kept in this browser.
+ * Browser notifications while the page is hidden: a question waits, or a turn has ended. The user enables them
+ * with a click, and the browser stores the choice.
  *
- * They are shown through a service worker, because browsers of phones know no other way. Where there is none, the page
- * shows them itself.
+ * A service worker shows them, because phone browsers have no other way. Without one, the page
+ * shows them.
  */
 
 import { fragmentOf } from "../app/fragment.js";
@@ -45,7 +45,7 @@ export class Notifications {
     return obstacle() === null && localStorage.getItem(KEPT) === "on" && Notification.permission === "granted";
   }
 
-  /** Take up the choice that is kept. */
+  /** Apply the stored choice. */
   #follow() {
     this.#worker = this.#isOn ? startWorker() : Promise.resolve(null);
     this.#draw();
@@ -56,7 +56,7 @@ export class Notifications {
     if (problem !== null) this.#app.toast(problem, "info");
     else if (this.#isOn) await this.#turnOff();
     else if ((await Notification.requestPermission()) === "granted") await this.#turnOn();
-    else this.#app.toast("The browser does not allow notifications of this page. Its settings for this address can.", "error");
+    else this.#app.toast("The browser blocks notifications from this page. Allow them in its settings for this address.", "error");
     this.#draw();
   }
 
@@ -64,7 +64,7 @@ export class Notifications {
     localStorage.setItem(KEPT, "on");
     this.#worker = startWorker();
     await this.#worker;
-    this.#app.toast("While this page is hidden, the browser tells you when a question waits or a turn has ended.", "info");
+    this.#app.toast("You get a notification when a request is waiting or a turn has ended while this page is hidden.", "info");
   }
 
   async #turnOff() {
@@ -75,7 +75,7 @@ export class Notifications {
   }
 
   #draw() {
-    const label = obstacle() !== null ? "Notifications: not possible here" : this.#isOn ? "Notifications: on" : "Notifications: off";
+    const label = obstacle() !== null ? "Notifications: not available" : this.#isOn ? "Notifications: on" : "Notifications: off";
     this.#button.dataset.icon = this.#isOn ? "bell" : "bell_off";
     fill(this.#button, icon(this.#button.dataset.icon));
     this.#button.setAttribute("aria-pressed", String(this.#isOn));
@@ -83,21 +83,21 @@ export class Notifications {
     this.#button.title = label;
   }
 
-  /** A session that is told of because it changed, and was not in the list so far, had nothing to tell before. */
+  /** Compare a changed session with its last facts. A session that was not in the list counts as idle before. */
   #meet() {
     const id = this.#app.state.news?.sessionId;
     if (id !== undefined && !this.#seen.has(id)) this.#seen.set(id, { pending: 0, running: false });
   }
 
-  /** Compare the sessions with how they were; a session that is new in the list has no news. */
+  /** Compare the sessions with their last facts. A newly loaded session causes no notification. */
   #look() {
     for (const facts of this.#app.state.sessions.values()) {
       const was = this.#seen.get(facts.sessionId);
       const now = { pending: facts.pending ?? 0, running: facts.state === "running" };
       this.#seen.set(facts.sessionId, now);
       if (!was || facts.parent !== undefined) continue;
-      if (now.pending > was.pending) this.#tell(facts, "A question waits for you");
-      else if (was.running && !now.running) this.#tell(facts, facts.error ? "The turn failed" : "The turn has ended");
+      if (now.pending > was.pending) this.#notify(facts, "Your answer is needed");
+      else if (was.running && !now.running) this.#notify(facts, facts.error ? "Turn failed" : "Turn finished");
     }
   }
 
@@ -105,10 +105,10 @@ export class Notifications {
    * @param {bridge.SessionFacts} facts
    * @param {string} words
    */
-  async #tell({ sessionId, title }, words) {
+  async #notify({ sessionId, title }, words) {
     if (document.visibilityState !== "hidden" || !this.#isOn) return;
     const place = { agent: this.#app.agentName, session: sessionId };
-    // One for each session: the next takes the place of the last, also that of another window.
+    // One notification per session. A new one replaces the last, even from another window.
     const options = { body: oneLine(title ?? ""), tag: `dragoman-${sessionId}`, icon: new URL("./static/icon.svg", document.baseURI).href, data: place };
     try {
       const worker = await this.#worker;
@@ -135,7 +135,7 @@ export class Notifications {
   }
 
   /**
-   * Somebody clicked on a notification, maybe one of an agent that this window does not show.
+   * Handle a click on a notification, perhaps of an agent that this window does not show.
    *
    * @param {any} message
    */
@@ -150,14 +150,14 @@ export class Notifications {
   }
 }
 
-/** Why there are no notifications here, in words; null if there can be some. */
+/** The reason why notifications are not possible here, or null. */
 function obstacle() {
   if (!isSecureContext)
-    return `Browsers give notifications only to pages that came over HTTPS, or from this machine. This page came over plain HTTP from ${location.hostname}.`;
-  return "Notification" in globalThis ? null : "This browser has no notifications for pages in its tabs.";
+    return `Browsers allow notifications only over HTTPS or from this machine. This page was loaded over plain HTTP from ${location.hostname}.`;
+  return "Notification" in globalThis ? null : "This browser does not support notifications for pages in tabs.";
 }
 
-/** The registration of our service worker, once it is at work; null where browsers have none, or do not let us. */
+/** The registration of our active service worker, or null if the browser has none or forbids it. */
 async function startWorker() {
   if (!navigator.serviceWorker) return null;
   try {
@@ -179,10 +179,10 @@ function activated(registration) {
   return new Promise((resolve, reject) => {
     const look = () => {
       if (worker?.state === "activated") resolve();
-      else if (!worker || worker.state === "redundant") reject(new Error("it was given up"));
+      else if (!worker || worker.state === "redundant") reject(new Error("it was cancelled"));
     };
     worker?.addEventListener("statechange", look);
-    setTimeout(() => reject(new Error("it does not start")), START_TIMEOUT_MS);
+    setTimeout(() => reject(new Error("it could not start")), START_TIMEOUT_MS);
     look();
   });
 }

@@ -1,8 +1,8 @@
 /**
- * The MCP servers of the open session: how each of them is, why one is not, its tools, and the ways to restart one or to
- * log in at it.
+ * The MCP servers of the open session: the state, error and tools of each, and buttons to restart one or to
+ * log in.
  *
- * The states come with the session (`dragoman/mcp` in `_meta`); the rest is asked for when the panel is opened, of
+ * The states arrive with the session (`dragoman/mcp` in `_meta`). The rest is requested when the panel opens, from
  * agents that offer it in `agentCapabilities._meta["dragoman/mcp"]`.
  */
 
@@ -25,7 +25,7 @@ export class Servers {
   /** @type {bridge.ServerFacts[] | null} */
   #drawn = null;
   /**
-   * What the agent said when it was asked last, and the session that it is about.
+   * The last answer of the agent, and its session.
    *
    * @type {{ session: page.Session, servers: bridge.ListedServer[] } | null}
    */
@@ -49,7 +49,7 @@ export class Servers {
     this.#draw();
   }
 
-  /** @returns {Partial<bridge.ServerMethods>} the requests that the agent takes; none for somebody who only reads */
+  /** @returns {Partial<bridge.ServerMethods>} the requests that the agent supports, or none for a reader */
   get #methods() {
     return (!this.#app.readOnly && this.#app.capabilities._meta?.["dragoman/mcp"]) || {};
   }
@@ -70,7 +70,7 @@ export class Servers {
     if (this.menu.isOpen) this.#list();
   }
 
-  /** Ask for tools and the like; what the panel shows meanwhile are the states. */
+  /** Request the details. Until they arrive, the panel shows the states. */
   async #list() {
     const { session } = this.#app.state;
     const method = this.#methods.list;
@@ -94,7 +94,7 @@ export class Servers {
       const listed = known.get(facts.name);
       return el("li", { class: "server" }, ...row(facts, listed ?? null), listed && tools(listed, open.has(facts.name)), this.#actions(facts, listed ?? null));
     });
-    const words = this.#app.readOnly || this.#methods.list ? null : el("li", { class: "server-facts" }, "This agent tells no more of its servers, and lets nobody restart them.");
+    const words = this.#app.readOnly || this.#methods.list ? null : el("li", { class: "server-facts" }, "This agent gives no details of its servers and cannot restart them.");
     fill(this.#rows, rows, words);
     if (focused) find(this.#rows, `[data-action="${CSS.escape(focused)}"]`)?.focus();
   }
@@ -115,7 +115,7 @@ export class Servers {
   }
 
   /**
-   * A server that wants a login asks again when it starts again: the question comes into the conversation.
+   * Restart a server. If it needs a login, its question appears in the conversation.
    *
    * @param {bridge.ServerMethods["restart"]} method
    * @param {string} name
@@ -154,7 +154,7 @@ function row({ name, transport, state, tools: count, reason }, listed) {
 
 /** @param {bridge.ListedServer} listed */
 function originOf({ origin }) {
-  return origin === "client" ? "given to this session" : oneLine(`from ${origin}`);
+  return origin === "client" ? "for this session" : oneLine(`from ${origin}`);
 }
 
 /** @param {number} count */
@@ -169,7 +169,7 @@ function toolWords(count) {
 function tools({ name, tools: listed }, isOpen) {
   if (listed.length === 0) return null;
   const items = listed.map(({ name: tool, description, readsOnly }) =>
-    el("li", {}, el("code", {}, oneLine(tool)), readsOnly && el("span", { class: "server-state" }, " only reads, it says"), description && el("p", {}, visible(description))),
+    el("li", {}, el("code", {}, oneLine(tool)), readsOnly && el("span", { class: "server-state" }, " read-only, according to the server"), description && el("p", {}, visible(description))),
   );
   return el("details", { class: "server-tools", "data-name": name, open: isOpen }, el("summary", {}, toolWords(listed.length)), el("ul", {}, items));
 }

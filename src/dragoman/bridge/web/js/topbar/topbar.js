@@ -1,4 +1,4 @@
-/** The bar above the conversation: which session, how it is, and the ways to elsewhere. */
+/** The top bar: the session's title and state, and buttons for other views. */
 
 import { appearanceButton } from "./appearance.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
@@ -10,6 +10,8 @@ import { oneLine, visible } from "../text/safe.js";
 export class Topbar {
   /** @type {page.App} */
   #app;
+  /** @type {page.Session | null} */
+  #session = null;
   #title = el("h1", { class: "topbar-title" });
   #where = el("span", { class: "topbar-where" });
   #state = el("span", { class: "topbar-state" });
@@ -39,7 +41,7 @@ export class Topbar {
       { "aria-pressed": "false" },
     );
     const folded = [this.#inspector, new Notifications(app).element, appearanceButton()];
-    right.append(this.#review, ...folded, iconButton("help", "Keys", showHelp, { class: "keys-button" }), moreButton(folded));
+    right.append(this.#review, ...folded, iconButton("help", "Keyboard shortcuts", showHelp, { class: "keys-button" }), moreButton(folded));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
     for (const name of ["session", "connection", "view", "agent", "auth"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();
@@ -47,13 +49,14 @@ export class Topbar {
 
   #draw() {
     const { session, view } = this.#app.state;
+    this.#watch(session);
     const unnamed = session?.phase === "failed" ? "Session" : "New session";
     const title = session ? oneLine(session.title || unnamed) : "Dragoman";
     if (this.#title.textContent !== title) this.#title.textContent = title;
     this.#where.textContent = visible(session?.cwd ?? "");
     this.#where.title = this.#where.textContent;
     document.title = session ? `${session.running ? "● " : ""}${title} · Dragoman` : "Dragoman";
-    // Messages on the wire have secrets that sessions do not have, such as the keys of MCP servers: for owners only.
+    // Only for owners, because wire messages contain secrets such as the keys of MCP servers.
     this.#inspector.hidden = this.#app.readOnly;
     this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
     this.#review.hidden = !session;
@@ -61,22 +64,30 @@ export class Topbar {
     this.#drawState();
   }
 
-  #drawState() {
+  /** @param {page.Session | null} session */
+  #watch(session) {
+    if (session === this.#session) return;
+    this.#session?.removeEventListener("questions", this.#drawState);
+    this.#session = session;
+    this.#session?.addEventListener("questions", this.#drawState);
+  }
+
+  #drawState = () => {
     const [dot, words] = stateOf(this.#app);
     this.#state.title = [words, ...accounts(this.#app)].join("\n");
     if (this.#state.dataset.words === words) return;
     this.#state.dataset.words = words;
     fill(
       this.#state,
-      this.#app.readOnly && el("span", { class: "chip" }, icon("eye"), "reading along"),
+      this.#app.readOnly && el("span", { class: "chip" }, icon("eye"), "read-only"),
       el("span", { class: `dot ${dot}` }),
       el("span", { class: "topbar-words" }, words),
     );
-  }
+  };
 }
 
 /**
- * A menu in the place of buttons for which a phone has no room.
+ * A menu that replaces buttons on a phone.
  *
  * @param {HTMLElement[]} buttons
  */
@@ -91,7 +102,7 @@ function moreButton(buttons) {
 }
 
 /**
- * The accounts that the agent uses, as it names them.
+ * The names of the accounts that the agent uses.
  *
  * @param {page.App} app
  */
@@ -107,6 +118,9 @@ function stateOf(app) {
   if (connection.phase !== "open") return ["dot-bad", "Not connected"];
   if (agent?.state === "crashed") return ["dot-bad", "Agent crashed"];
   if (agent?.state === "starting") return ["dot-busy", "Agent starting"];
-  if (session?.running) return ["dot-busy", "Working"];
+  if (session?.running) {
+    const asks = session.questions.some((question) => !question.settled);
+    return asks ? ["dot-warn", "Waiting for you"] : ["dot-busy", "Working"];
+  }
   return ["dot-good", "Connected"];
 }
