@@ -1,4 +1,4 @@
-"""A side that says more than anybody can take: it has to wait, and at last it is told so."""
+"""A side that sends too much has to wait, and is finally reported."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.check.adversary.channels import AdversaryRecording, read_recording
-from dragoman.check.conversation import MAX_BYTES, Flooded
+from dragoman.check.conversation import MAX_BYTES, FloodedError
 from dragoman.check.driver import AgentOptions, check_agent
 from dragoman.check.inbox import Inbox
 from dragoman.wire.memory import memory_pair
@@ -18,7 +18,7 @@ COUNT = 200
 FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000 + chr(10))"
 
 
-async def test_what_nobody_takes_yet_waits_on_the_other_side_and_comes_in_order():
+async def test_unread_lines_wait_at_the_sender_and_arrive_in_order():
     theirs, ours = memory_pair()
     inbox = Inbox(ours)
     async with asyncio.TaskGroup() as tasks:
@@ -34,7 +34,7 @@ async def test_what_nobody_takes_yet_waits_on_the_other_side_and_comes_in_order(
         await ours.close()
 
 
-async def test_who_does_not_read_our_answers_is_not_heard():
+async def test_side_that_does_not_read_is_not_read_from():
     theirs, ours = memory_pair()
     inbox = Inbox(ours)
     async with asyncio.TaskGroup() as tasks:
@@ -51,19 +51,19 @@ async def test_who_does_not_read_our_answers_is_not_heard():
         await ours.close()
 
 
-async def test_an_agent_that_never_stops_is_not_judged_and_said_to():
-    with pytest.raises(Flooded, match="more than 64 MiB"):
+async def test_flooding_agent_is_reported_and_not_judged():
+    with pytest.raises(FloodedError, match="more than 64 MiB"):
         await check_agent(AgentOptions(command=(sys.executable, "-c", FLOOD)))
 
 
-def test_a_client_that_never_stops_is_not_judged_and_said_to(tmp_path: Path):
+def test_flooding_client_is_reported_and_not_judged(tmp_path: Path):
     path = tmp_path / "tour.ndjson"
     record = AdversaryRecording(path)
     line = b"x" * (MAX_BYTES // 8)
     for _ in range(7):
         record.add("client", line)
-    with pytest.raises(Flooded, match="'tour' it said more than 64 MiB"):
+    with pytest.raises(FloodedError, match="'tour' the other side sent more than 64 MiB"):
         record.add("client", line)
     record.close()
-    with pytest.raises(Flooded):
+    with pytest.raises(FloodedError):
         read_recording(path)

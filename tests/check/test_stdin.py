@@ -1,4 +1,4 @@
-"""Started as CI systems and cron start programs: with /dev/null, a file or nothing at all for stdin."""
+"""Programs started like CI systems and cron do, with /dev/null, a file or nothing as stdin."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.adversary import ClientOptions, NeverStarted, check_client
+from dragoman.check.adversary import ClientNotStartedError, ClientOptions, check_client
 from dragoman.check.adversary.run import agent_command
 
 TIMEOUT_S = 20
@@ -21,7 +21,7 @@ def run(command, streams: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.parametrize("streams", ["</dev/null", "<&-", "<empty", "<&- >&- 2>&-"])
-def test_an_adversary_that_nobody_can_talk_to_ends(streams, tmp_path: Path):
+def test_adversary_without_a_peer_exits(streams, tmp_path: Path):
     (tmp_path / "empty").touch()
     done = run(agent_command("surprises", tmp_path), streams, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -29,7 +29,7 @@ def test_an_adversary_that_nobody_can_talk_to_ends(streams, tmp_path: Path):
     assert [json.loads(line)[-1] for line in record.read_text().splitlines()] == ["started", "stdin closed"]
 
 
-def test_an_adversary_answers_what_is_in_a_file(tmp_path: Path):
+def test_adversary_answers_requests_from_a_file(tmp_path: Path):
     (tmp_path / "hello").write_bytes(HELLO)
     done = run(agent_command("surprises", tmp_path), "<hello", tmp_path)
     assert done.returncode == 0
@@ -44,12 +44,12 @@ def test_an_adversary_answers_what_is_in_a_file(tmp_path: Path):
         (("check", "agent", "--", "false"), 1),
     ],
 )
-def test_a_command_without_a_stdin_ends_as_with_one(command, code, tmp_path: Path):
+def test_command_without_stdin_exits_normally(command, code, tmp_path: Path):
     done = run((*DRAGOMAN, *command), "<&-", tmp_path)
     assert done.returncode == code
 
 
-async def test_a_client_that_says_nothing_is_no_client_that_keeps_all_rules():
+async def test_silent_client_does_not_pass():
     options = ClientOptions(command=("sh", "-c", "{agent} </dev/null"), parts=frozenset({"surprises"}))
-    with pytest.raises(NeverStarted, match="said nothing to the agent"):
+    with pytest.raises(ClientNotStartedError, match="sent nothing to the agent"):
         await check_client(options)

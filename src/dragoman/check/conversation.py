@@ -1,19 +1,28 @@
-"""The lines and events of one connection, in order: the evidence for every verdict.
+"""The lines and events of one connection, in order. They are the evidence for every verdict.
 
-An entry is a line or an event. Lines are as they came, without the newline. These events are known, and `sender`
-is the side that they happened to:
+An entry is a line or an event. Lines are unchanged, without the newline. There are these events, and `sender` is the
+side that they are about:
 
-- `started`, or `started in DIRECTORY`: the process of the agent was started, there;
-- `stdin closed`: nothing more will be written to this side;
-- `exited N`: the process ended, with this status or minus the number of the signal;
-- `stdout closed`: this side can send nothing any more, though its process runs on;
-- `killed`: it was ended from outside, so requests that it left open are no fault of its own;
-- `waited S`: for that many seconds this side had a request to answer, and did not;
-- `orphans N`: the process ended and left that many of its children running;
-- `mcp connected NAME`, `mcp missed NAME`, `mcp alone NAME`, `mcp leaked NAME`: an MCP server given to a session was
-  reached, was not reached in time, was not used by another session, or was used by it;
-- `mcp untrusted NAME`: it was not reached, and the agent says that it does not trust the directory of the session;
-- `stderr`: the side wrote to stderr, which it may.
+- `started`, or `started in DIRECTORY`: the process of the agent was started, in that directory.
+
+- `stdin closed`: nothing more will be written to this side.
+
+- `exited N`: the process ended with this status, or with minus the number of the signal.
+
+- `stdout closed`: this side can send nothing more, but its process still runs.
+
+- `killed`: we ended the process, so unanswered requests are not its fault.
+
+- `waited S`: this side had a request to answer, and did not answer it for that many seconds.
+
+- `orphans N`: the process ended and left that many of its children running.
+
+- `mcp connected NAME`, `mcp missed NAME`, `mcp alone NAME`, `mcp leaked NAME`: an MCP server of a session was reached,
+  was not reached in time, was not used by another session, or was used by another session.
+
+- `mcp untrusted NAME`: the server was not reached, and the agent says that it does not trust the session's directory.
+
+- `stderr`: the side wrote to stderr, which is allowed.
 """
 
 from typing import Literal
@@ -23,16 +32,16 @@ import msgspec
 from dragoman.errors import DragomanError
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The size limit of one conversation with a side under check: a thousand times the need of any."""
+"""Maximum size of one conversation with a side under check, a thousand times more than needed."""
 
 
-class Flooded(DragomanError):
-    """A side under check has said more than can be kept to judge it."""
+class FloodedError(DragomanError):
+    """A side under check sent more than can be stored to judge it."""
 
     def __init__(self, conversation: str) -> None:
         super().__init__(
-            f"in the conversation {conversation!r} it said more than {MAX_BYTES // 1024**2} MiB, which is more than is"
-            " judged; see that it does not repeat itself"
+            f"in the conversation {conversation!r} the other side sent more than {MAX_BYTES // 1024**2} MiB, the "
+            "limit; check that it does not repeat itself"
         )
 
 
@@ -40,11 +49,11 @@ Side = Literal["client", "agent"]
 """The side that sent a message."""
 
 OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
-"""The other side of each."""
+"""The opposite of each side."""
 
 
 class ConversationEntry(msgspec.Struct):
-    """A line that one side sent, or an event that happened to it."""
+    """A line that one side sent, or an event of that side."""
 
     n: int
     at_s: float
@@ -54,7 +63,7 @@ class ConversationEntry(msgspec.Struct):
 
 
 class RecordedConversation:
-    """The entries of one connection, numbered from 1; with `max_entries` only the latest are kept."""
+    """The entries of one connection, numbered from 1. With `max_entries` only the latest are kept."""
 
     def __init__(self, name: str = "", *, max_entries: int | None = None) -> None:
         self.name = name
@@ -63,7 +72,7 @@ class RecordedConversation:
         self._added = 0
 
     def add(self, sender: Side, line: bytes = b"", at_s: float = 0.0, event: str = "") -> ConversationEntry:
-        """Add the next line or event, and return its entry for the judge."""
+        """Append the next line or event and return its entry."""
         self._added += 1
         entry = ConversationEntry(self._added, at_s, sender, line, event)
         self.entries.append(entry)
@@ -72,6 +81,6 @@ class RecordedConversation:
         return entry
 
     def find(self, n: int) -> ConversationEntry | None:
-        """Return an entry by its number, if it is still kept."""
+        """Return an entry by its number, if it is still stored."""
         index = n - 1 - (self._added - len(self.entries))
         return self.entries[index] if 0 <= index < len(self.entries) else None

@@ -1,4 +1,4 @@
-"""The lines of a transport, taken one by one. Waiting lines are bounded: a side that floods us has to wait."""
+"""A bounded queue of the lines of a transport. A side that sends too much has to wait."""
 
 import asyncio
 from collections import deque
@@ -8,13 +8,13 @@ from dragoman.wire.framing import Oversized
 from dragoman.wire.transport import HIGH_WATER_BYTES, LOW_WATER_BYTES, Transport
 
 LINE_BYTES = 100
-"""The memory of a line beside its bytes: a flood of empty lines is a flood too."""
+"""The memory of a line in addition to its bytes, so that many empty lines also count as a flood."""
 
 TOO_LONG = b"<a line that is too long>"
 
 
 class Inbox:
-    """Takes the lines of a transport, and stops its reading while more waits than the limit of the wire."""
+    """Queues the lines of a transport, and pauses its reading while more than the limit is waiting."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -26,11 +26,11 @@ class Inbox:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that were delivered and not taken yet."""
+        """Bytes that were delivered and not read yet."""
         return self._waiting_bytes
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take the next lines, from the transport."""
+        """Queue the next lines from the transport."""
         kept = [line if isinstance(line, bytes) else TOO_LONG for line in lines]
         self._lines.extend(kept)
         self._waiting_bytes += sum(map(_weigh, kept))
@@ -46,9 +46,9 @@ class Inbox:
         self._news.set()
 
     async def read(self) -> bytes | None:
-        """Wait for the next line; None when there will be no more.
+        """Wait for the next line. Return None at the end.
 
-        A side that does not read our messages is not read from until it does.
+        Read nothing from a side that does not read our messages.
         """
         await self._transport.drained()
         while not self._lines:

@@ -1,17 +1,19 @@
-"""A pytest plugin: the fixture `acp_agent`, which checks the agent of a project.
+"""A pytest plugin with the fixture `acp_agent`, which checks a project's agent.
 
-The agent is named once, by `--acp-agent "my-agent --acp"` or `acp_agent = my-agent --acp` in the configuration of
-pytest, or for a test by `@pytest.mark.acp_agent("my-agent", "--acp")`:
+Name the agent once, with `--acp-agent "my-agent --acp"` or `acp_agent = my-agent --acp` in the pytest configuration. A
+test can name another one with `@pytest.mark.acp_agent("my-agent", "--acp")`:
 
     def test_the_agent_speaks_acp(acp_agent):
         acp_agent.assert_conforms(level="must")
 
-Pytest imports this module at its start wherever dragoman is installed, so all other modules are imported when the
+Pytest imports this module at every start if dragoman is installed. All other modules are therefore imported when the
 fixture is used.
 """
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -23,14 +25,14 @@ OPTION = "acp_agent"
 
 
 class AcpAgent:
-    """An agent under test; it is checked at the first need, once for each set of options."""
+    """An agent under test. It is checked on first use, once per set of options."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = tuple(command)
         self._reports: dict[str, CheckReport] = {}
 
     def check(self, **options: Any) -> "CheckReport":
-        """Drive the agent and return the report; the options are those of `dragoman.check.driver.AgentOptions`."""
+        """Drive the agent and return the report. For the options see `dragoman.check.driver.AgentOptions`."""
         key = repr(sorted(options.items()))
         if key not in self._reports:
             self._reports[key] = self._run(options)
@@ -39,16 +41,16 @@ class AcpAgent:
     def assert_conforms(
         self, level: Literal["must", "should"] = "should", known: Collection[str] = (), **options: Any
     ) -> None:
-        """Fail the test, with the report, if a rule of this level or a graver one fails and is not in `known`."""
+        """Fail the test with the report if a rule of this level or a more severe one fails and is not in `known`."""
         __tracebackhide__ = True
         from dragoman.check.baseline import without_known
-        from dragoman.check.reports import terminal
+        from dragoman.check.reports import text
         from dragoman.check.reports.named_report import NamedReport
 
         report = self.check(**options)
         if without_known(report, frozenset(known)).exit_code(level):
             name = shlex.join(self.command)
-            pytest.fail(terminal.render(NamedReport(name, report, frozenset(known))), pytrace=False)
+            pytest.fail(text.render(NamedReport(name, report, frozenset(known))), pytrace=False)
 
     def _run(self, options: dict[str, Any]) -> "CheckReport":
         import asyncio
@@ -57,36 +59,45 @@ class AcpAgent:
         from dragoman.check.driver import AgentOptions, check_agent
 
         chosen = AgentOptions(command=self.command, **options)
-        # A loop of its own in a thread of its own: the test may be running in one already.
-        with ThreadPoolExecutor(1) as thread:
+        # Runs in its own loop and thread, because the test may already run in a loop.
+        with _private_home(), ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(check_agent(chosen))).result()
 
 
+@contextmanager
+def _private_home() -> Generator[None]:
+    """Store the sessions of kit agents in a temporary directory, because a test must leave nothing behind."""
+    with TemporaryDirectory(prefix="dragoman-check-") as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGOMAN_HOME", directory)
+        patch.delenv("DRAGOMAN_STORE", raising=False)
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the agent be named on the command line and in the configuration."""
+    """Add the option that names the agent on the command line and in the configuration."""
     help_text = "the command of the ACP agent that the fixture acp_agent checks"
     parser.getgroup("acp").addoption("--acp-agent", dest=OPTION, metavar="COMMAND", help=help_text)
     parser.addini(OPTION, help_text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known."""
+    """Register the marker."""
     config.addinivalue_line("markers", "acp_agent(*command): the ACP agent that the fixture acp_agent checks")
 
 
 @pytest.fixture(scope="session")
 def acp_agents() -> dict[tuple[str, ...], AcpAgent]:
-    """Keep the checked agents, by command, for all tests of a run."""
+    """Keep the checked agents by command for all tests of a run."""
     return {}
 
 
 @pytest.fixture
 def acp_agent(request: pytest.FixtureRequest, acp_agents: dict[tuple[str, ...], AcpAgent]) -> AcpAgent:
-    """Give the agent that was named, ready to be checked."""
+    """Return the named agent, ready to be checked."""
     command = _command(request)
     if not command:
         raise pytest.UsageError(
-            'which agent? Say --acp-agent "COMMAND", acp_agent = COMMAND in the configuration of pytest, '
+            'no agent given; use --acp-agent "COMMAND", acp_agent = COMMAND in the pytest configuration, '
             'or @pytest.mark.acp_agent("PROGRAM", "ARGUMENT")'
         )
     return acp_agents.setdefault(command, AcpAgent(command))

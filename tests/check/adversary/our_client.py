@@ -1,19 +1,20 @@
-"""A program on `dragoman.client` that does all that the client can do: `our_client.py DIRECTORY COMMAND…`."""
+"""A program built on `dragoman.client` that uses all of its features: `our_client.py DIRECTORY COMMAND…`."""
 
 import asyncio
 import signal
 import sys
 
-from dragoman.client import Elicitation, Question, accept, ask, connect, decline
-from dragoman.client.agent import RemoteAgent
-from dragoman.client.session import Session
+from dragoman.client import Elicitation, accept, connect, decline
+from dragoman.client.agent import AgentConnection
+from dragoman.client.policies import PermissionQuestion, ask_user
+from dragoman.client.sessions.session import Session
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
 
 PIXEL = "iVBORw0KGgo="
 
 
-async def decide(question: Question) -> bool:
+async def decide(question: PermissionQuestion) -> bool:
     if "Wait to be cancelled" in str(question.tool_call.title):
         await asyncio.Event().wait()
     return True
@@ -23,7 +24,7 @@ def fill_in(elicitation: Elicitation):
     return accept({"name": "me"}) if elicitation.schema is not None else decline()
 
 
-async def talk(agent: RemoteAgent, directory: str) -> None:
+async def talk(agent: AgentConnection, directory: str) -> None:
     capabilities = agent.capabilities
     if agent.auth_methods:
         await agent.authenticate(agent.auth_methods[0].id)
@@ -36,7 +37,7 @@ async def talk(agent: RemoteAgent, directory: str) -> None:
         await session.set_config_option("model", "large")
     await prompt(session, with_image=capabilities.prompt_capabilities.image)
     if capabilities.load_session:
-        await come_back(agent, session, directory)
+        await reopen_sessions(agent, session, directory)
 
 
 async def prompt(session: Session, *, with_image: bool) -> None:
@@ -51,7 +52,7 @@ async def prompt(session: Session, *, with_image: bool) -> None:
             await session.set_mode("ask")
 
 
-async def come_back(agent: RemoteAgent, session: Session, directory: str) -> None:
+async def reopen_sessions(agent: AgentConnection, session: Session, directory: str) -> None:
     await session.close()
     async for _ in agent.list_sessions():
         pass
@@ -65,7 +66,7 @@ async def come_back(agent: RemoteAgent, session: Session, directory: str) -> Non
 
 
 async def main(directory: str, *command: str) -> None:
-    async with connect(command, policy=ask(decide), files="write", terminals=True, elicit=fill_in) as agent:
+    async with connect(command, policy=ask_user(decide), files="write", terminals=True, elicit=fill_in) as agent:
         await talk(agent, directory)
 
 

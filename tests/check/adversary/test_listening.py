@@ -1,4 +1,4 @@
-"""An adversary that waits for a client that a person drives: over a WebSocket, and as a command."""
+"""An adversary that waits for a client operated by the user: over a WebSocket, and as a command."""
 
 import json
 import os
@@ -11,10 +11,11 @@ import pytest
 from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import InvalidStatus
 
-from dragoman.check.adversary import TOUR_TURNS, ClientOptions, Listening, NeverStarted, check_client, listen
+from dragoman.check.adversary import TOUR_TURNS, ClientNotStartedError, ClientOptions, Listening, check_client, listen
 from dragoman.check.results import CheckReport
-from dragoman.client import allow_all, connect, connect_url
-from dragoman.client.agent import RemoteAgent
+from dragoman.client import connect, connect_url
+from dragoman.client.agent import AgentConnection
+from dragoman.client.policies import allow_all
 from dragoman.errors import DragomanError, StartError
 
 TIMEOUT_S = 30
@@ -28,8 +29,8 @@ def exercised(report: CheckReport) -> set[str]:
     return {each.id for each in report.results if each.verdict == "pass"}
 
 
-async def take_tour(agent: RemoteAgent, directory: Path) -> list[str]:
-    """Go through the turns, as a person does who cancels when nothing moves; return how each of them ended."""
+async def play_tour(agent: AgentConnection, directory: Path) -> list[str]:
+    """Play the turns like a user who cancels when nothing happens. Return how each turn ended."""
     ends: list[str] = []
     session = await agent.new_session(directory)
     for _ in TOUR_TURNS:
@@ -54,26 +55,26 @@ def judge_tour(listening: Listening, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_a_client_takes_the_tour_over_a_websocket(version, tmp_path: Path):
+async def test_client_plays_the_tour_over_a_websocket(version, tmp_path: Path):
     async with listen(tmp_path, protocols=(version,)) as listening:
         async with connect_url(listening.places[0].url, policy=allow_all()) as agent:
-            ends = await take_tour(agent, tmp_path)
+            ends = await play_tour(agent, tmp_path)
         judge_tour(listening, version)
-    assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ConnectionClosed"]
+    assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ConnectionClosedError"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_a_client_takes_the_tour_with_the_command_in_the_version_that_it_asks_for(version, tmp_path: Path):
+async def test_client_plays_the_tour_with_the_command(version, tmp_path: Path):
     async with listen(tmp_path) as listening:
         [place] = listening.places
         async with connect(place.command, policy=allow_all(), protocol_version=version) as agent:
-            ends = await take_tour(agent, tmp_path)
+            ends = await play_tour(agent, tmp_path)
         judge_tour(listening, version)
-    assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ProcessDied"]
+    assert ends == [*["end_turn"] * 4, "cancelled", "RemoteError", "ProcessDiedError"]
 
 
 @pytest.mark.parametrize(("path", "headers"), [("/guessed", {}), (None, {"Origin": "https://example.com"})])
-async def test_who_does_not_know_the_address_or_is_a_page_is_turned_away(path, headers, tmp_path: Path):
+async def test_unknown_paths_and_web_pages_are_refused(path, headers, tmp_path: Path):
     async with listen(tmp_path) as listening:
         [place] = listening.places
         url = place.url if path is None else place.url.rpartition("/")[0] + path
@@ -83,7 +84,7 @@ async def test_who_does_not_know_the_address_or_is_a_page_is_turned_away(path, h
         assert listening.conversations == 0
 
 
-def test_the_command_waits_until_ctrl_c_and_then_reports(tmp_path: Path):
+def test_command_reports_after_ctrl_c(tmp_path: Path):
     command = [
         sys.executable,
         "-m",
@@ -117,21 +118,22 @@ def test_the_command_waits_until_ctrl_c_and_then_reports(tmp_path: Path):
     assert passed.count(2) > 20
 
 
-async def test_a_client_that_never_starts_the_agent_is_told_how_to():
-    with pytest.raises(NeverStarted, match=r"never started the agent.*\{agent\}.*It said: what agent\?"):
+async def test_client_that_never_starts_the_agent_gets_instructions():
+    words = r"did not start the agent.*\{agent\}.*Its stderr ends: what agent\?"
+    with pytest.raises(ClientNotStartedError, match=words):
         await check_client(ClientOptions(command=(sys.executable, "-c", "import sys; sys.exit('what agent?')")))
 
 
-async def test_a_client_that_is_not_there_is_told_as_such():
+async def test_missing_client_command_is_reported():
     with pytest.raises(StartError, match="no-such-client"):
         await check_client(ClientOptions(command=("no-such-client",)))
 
 
-async def test_no_client_is_left_behind_when_the_check_of_one_fails(tmp_path: Path):
+async def test_failed_check_leaves_no_client_process(tmp_path: Path):
     mark = tmp_path / "pids"
     text = f"import os, time; open({str(mark)!r}, 'a').write(f'{{os.getpid()}} '); time.sleep(60)"
     options = ClientOptions(command=(sys.executable, "-c", text), timeout_s=0.5)
-    with pytest.raises(NeverStarted):
+    with pytest.raises(ClientNotStartedError):
         await check_client(options)
     for pid in mark.read_text().split():
         with pytest.raises(ProcessLookupError):

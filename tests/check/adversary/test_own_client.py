@@ -1,7 +1,9 @@
-"""Our own client, judged as a stranger's: no finding, and nothing that was exercised before is lost unseen."""
+"""Our own client is judged like any other. It has no finding, and exercises the same rules as before."""
 
 import sys
 from pathlib import Path
+
+import pytest
 
 from dragoman.check.adversary import ClientOptions, check_client
 from dragoman.check.results import CheckReport
@@ -18,17 +20,19 @@ def blamed(report: CheckReport) -> dict[str, str]:
     return {each.id: each.detail for each in report.results if each.verdict in ("fail", "warn", "error")}
 
 
-async def test_our_client_keeps_every_rule_when_it_does_all_it_can(tmp_path: Path):
+@pytest.mark.extended
+async def test_our_client_breaks_no_rule_with_all_features(tmp_path: Path):
     report = await check_client(ClientOptions(command=(sys.executable, str(PROGRAM), str(tmp_path))))
     assert blamed(report) == {}
     assert silent(report) == {
-        "ACP-ELICIT-103",  # it takes forms and pages, and nothing else can be asked for
-        "ACP-EXT-102",  # it has no methods of its own
-        "ACP-EXT-105",  # nor does it send traces
+        "ACP-ELICIT-103",  # it supports both elicitation modes
+        "ACP-EXT-102",  # it has no custom methods
+        "ACP-EXT-105",  # it sends no traces
     }
 
 
-async def test_a_run_in_the_shell_keeps_every_rule(tmp_path: Path):
+@pytest.mark.extended
+async def test_run_command_breaks_no_rule(tmp_path: Path):
     notes = tmp_path / "notes.txt"
     notes.write_text("a note\n")
     command = (*RUN, "--policy", "all", "--file", str(notes), "go", "--", "{agent}")
@@ -38,9 +42,10 @@ async def test_a_run_in_the_shell_keeps_every_rule(tmp_path: Path):
     offers_nothing = {"FS", "TERM", "ELICIT"}
     has_no_use_for = {"AUTH", "CLOSE", "CONFIG", "DELETE", "EXT", "LIST", "LOAD", "MCP", "MODE", "RESUME"}
     rest = {each for each in silent(report) if each.split("-")[1] not in offers_nothing | has_no_use_for}
-    # It asks for version 2, and the answer with a version that nobody knows is judged by that.
-    only_there = {"ACP-INIT-103", "ACP-TOOL-101", "ACP-WIRE-115"}
-    # Whether Ctrl-C comes before the answer to the question is for the two processes to settle.
+    # It requests version 2, so its capabilities have the version 2 name. A response with an unknown version is judged
+    # by that.
+    only_there = {"ACP-INIT-103", "ACP-INIT-109", "ACP-TOOL-101", "ACP-WIRE-115"}
+    # Ctrl-C may come before or after the answer to the permission request.
     assert rest - {"ACP-CANCEL-101"} - only_there == {
         "ACP-CONTENT-102",
         "ACP-INIT-106",

@@ -1,4 +1,4 @@
-"""Agents that cannot be talked with, and what the checker says of them."""
+"""Agents that do not work, and the checker's report about them."""
 
 import shlex
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.driver import AgentOptions, BadScript, ScriptTurn, check_agent, read_script
+from dragoman.check.driver import AgentOptions, InvalidScriptError, ScriptTurn, check_agent, read_script
 from dragoman.check.driver.run import rows_at_once
 from dragoman.check.results import CheckReport
 from dragoman.errors import StartError
@@ -26,7 +26,7 @@ def spoken_for(report: CheckReport) -> dict[str, tuple[str, str]]:
     return {each.id: (each.verdict, each.detail) for each in report.results if each.verdict != "not_exercised"}
 
 
-async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
+async def test_slow_starting_agent_is_awaited(tmp_path: Path):
     text = f"import time; time.sleep(1); from tests.check.mutants.agent import main; main({str(tmp_path)!r})"
     options = AgentOptions(
         command=program(text), env={"PYTHONPATH": str(ROOT)}, timeout_s=0.5, scenes=frozenset({"lists"}), auth="key"
@@ -36,7 +36,7 @@ async def test_an_agent_that_is_slow_to_start_is_waited_for(tmp_path: Path):
     assert spoken_for(report)["ACP-LIST-003"] == ("pass", "")
 
 
-async def test_an_agent_that_answers_with_any_version_is_not_taken_to_speak_version_2():
+async def test_agent_that_echoes_any_version_is_not_version_2():
     text = (
         "import json, sys\n"
         "for asked in map(json.loads, sys.stdin):\n"
@@ -49,27 +49,28 @@ async def test_an_agent_that_answers_with_any_version_is_not_taken_to_speak_vers
     assert report.protocols == [2]
 
 
-async def test_an_agent_that_dies_at_its_start_breaks_a_must():
-    report = await check_agent(AgentOptions(command=program("raise SystemExit(3)")))
+@pytest.mark.parametrize("left", ["", "import subprocess; subprocess.Popen(['sleep', '600']); "])
+async def test_agent_that_exits_at_start_breaks_a_must(left: str):
+    report = await check_agent(AgentOptions(command=program(f"{left}raise SystemExit(3)"), start_timeout_s=20))
     unanswered = "the agent exited 3 before it answered initialize; expected a version and capabilities"
     assert spoken_for(report) == {
         "ACP-INIT-001": ("fail", unanswered),
-        "ACP-WIRE-019": ("fail", "the agent exited 3 though its stdin was open; expected it to stay"),
+        "ACP-WIRE-019": ("fail", "the agent exited 3 though its stdin was open; expected it to keep running"),
     }
     assert report.exit_code("must") == 1
 
 
-async def test_an_agent_that_never_answers_is_blamed_for_that_alone():
+async def test_silent_agent_is_only_blamed_for_silence():
     options = AgentOptions(command=program("import sys; sys.stdin.read()"), start_timeout_s=0.5)
     assert spoken_for(await check_agent(options)) == {
         "ACP-WIRE-011": (
             "fail",
-            "initialize got no answer from the agent in 0.5 s; if it only needs longer, give it --start-timeout",
+            "initialize got no answer from the agent in 0.5 s; if it only needs longer, use --start-timeout",
         )
     }
 
 
-async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of_version_1(tmp_path: Path):
+async def test_agent_of_another_version_passes_no_version_1_rule(tmp_path: Path):
     report = await check_agent(
         AgentOptions(
             command=(*clean_agent(tmp_path), "ACP-INIT-010"),
@@ -90,34 +91,33 @@ async def test_of_an_agent_that_speaks_another_version_nothing_passes_that_is_of
     [
         ("ACP-LOAD-001", {"ACP-LOAD-007", "ACP-RESUME-003"}),
         ("ACP-RESUME-001", {"ACP-LOAD-007", "ACP-RESUME-003"}),
-        ("ACP-CLOSE-002", set[str]()),  # closed and gone: that it cannot be loaded is the same mistake
+        ("ACP-CLOSE-002", set[str]()),  # closed and gone, so the failed load is the same mistake
     ],
 )
-async def test_sessions_come_back_on_the_connection_of_an_agent_that_forgets_them_at_its_end(
-    rule: str, implied: set[str], tmp_path: Path
-):
+async def test_forgetful_agent_is_judged_by_reopening_on_one_connection(rule: str, implied: set[str], tmp_path: Path):
     agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent"])
     command = ("sh", "-c", f'home={shlex.quote(str(tmp_path))}/$$; mkdir $home; exec {agent} $home "$0"', rule)
-    options = AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=frozenset({"come_back"}))
+    scenes = frozenset({"reopen_sessions"})
+    options = AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=scenes)
     failed = {name for name, (verdict, _) in spoken_for(await check_agent(options)).items() if verdict != "pass"}
     assert failed == {rule, *implied}
 
 
-async def test_what_an_agent_leaves_running_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_processes_left_by_an_agent_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dragoman.check.driver.connection.ORPHAN_S", 0.1)
     command = ("sh", "-c", f"sleep 20 & sleep 20 & exec {shlex.join(clean_agent(tmp_path))}")
     scenes = frozenset({"close_input"})
     verdicts = spoken_for(
         await check_agent(AgentOptions(command=command, env={"PYTHONPATH": str(ROOT)}, auth="key", scenes=scenes))
     )
-    assert verdicts["ACP-WIRE-018"] == ("fail", "2 children were left behind; expected none")
+    assert verdicts["ACP-WIRE-018"] == ("fail", "2 child processes remain; expected none")
     assert {name for name, (verdict, _) in verdicts.items() if verdict != "pass"} == {"ACP-WIRE-018"}
 
 
-async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for_long_lines(tmp_path: Path):
+async def test_agent_ignoring_unknown_methods_is_not_blamed_for_long_lines(tmp_path: Path):
     text = (
         "from tests.check.mutants.agent import Agent, SessionFiles\n"
-        "Agent.take_strange_request = lambda *_: None\n"
+        "Agent.handle_strange_request = lambda *_: None\n"
         f"Agent(SessionFiles({str(tmp_path)!r}), None).serve()"
     )
     options = AgentOptions(
@@ -133,7 +133,7 @@ async def test_an_agent_that_leaves_unknown_methods_unanswered_is_not_blamed_for
 
 
 def altered_agent(home: Path, change: str) -> tuple[str, ...]:
-    """The clean agent with a change to its class."""
+    """Return the command of the clean agent with a change to its class."""
     return program(
         "import os, sys, threading, time\n"
         "from tests.check.mutants.agent import Agent, SessionFiles\n"
@@ -147,11 +147,11 @@ def altered_agent(home: Path, change: str) -> tuple[str, ...]:
     [
         ("Agent.delete = lambda *_: time.sleep(60)", "lists", ("ACP-WIRE-011", "warn")),
         ("Agent.delete = lambda *_: (os.close(1), time.sleep(60))", "lists", ("ACP-WIRE-011", "fail")),
-        ("Agent.take_garbage = lambda *_: time.sleep(60)", "strange_lines", ("ACP-WIRE-012", "fail")),
+        ("Agent.handle_garbage = lambda *_: time.sleep(60)", "strange_lines", ("ACP-WIRE-012", "fail")),
     ],
     ids=["hangs", "closes its stdout", "hangs at garbage"],
 )
-async def test_an_agent_that_answers_nothing_any_more_is_blamed_once(
+async def test_agent_that_stops_answering_is_blamed_once(
     change: str, scene: str, rule: tuple[str, str], tmp_path: Path
 ):
     options = AgentOptions(
@@ -174,28 +174,24 @@ async def test_an_agent_that_answers_nothing_any_more_is_blamed_once(
     ],
     ids=["on stderr", "in a message", "not at all"],
 )
-async def test_an_agent_that_does_not_trust_the_directory_may_start_no_servers(
-    words: str, verdict: str, tmp_path: Path
-):
+async def test_agent_that_distrusts_the_directory_need_not_start_servers(words: str, verdict: str, tmp_path: Path):
     options = AgentOptions(
         command=altered_agent(tmp_path, f"Agent.start_server = lambda self, *_: {words}"),
         env={"PYTHONPATH": str(ROOT)},
         auth="key",
         timeout_s=0.5,
-        scenes=frozenset({"give_server"}),
+        scenes=frozenset({"add_server"}),
     )
     assert {each.verdict for each in (await check_agent(options)).results if each.id == "ACP-MCP-002"} == {verdict}
 
 
 @pytest.mark.parametrize(("start_s", "rows"), [(0.2, 4), (1.2, 2), (3.0, 1)])
-def test_the_slower_an_agent_starts_the_fewer_run_at_once(start_s: float, rows: int):
+def test_slow_starting_agents_get_fewer_concurrent_rows(start_s: float, rows: int):
     assert rows_at_once(start_s) == rows
 
 
-async def test_of_an_agent_that_is_slow_to_start_only_one_runs_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("dragoman.check.driver.run.AT_ONCE", ())  # so that any start is slow
+async def test_very_slow_starting_agent_runs_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dragoman.check.driver.run.AT_ONCE", ())  # so that any start counts as slow
     two = tmp_path / "two"
     lock = (
         "import fcntl\n"
@@ -207,18 +203,18 @@ async def test_of_an_agent_that_is_slow_to_start_only_one_runs_at_a_time(
         command=altered_agent(tmp_path, lock),
         env={"PYTHONPATH": str(ROOT)},
         auth="key",
-        scenes=frozenset({"unknown_version", "bad_hello", "log_in", "unknown_sessions"}),
+        scenes=frozenset({"unknown_version", "bad_initialize", "log_in", "unknown_sessions"}),
     )
     await check_agent(options)
     assert not two.exists()
 
 
-async def test_a_command_that_is_not_there_is_told_as_such():
+async def test_missing_agent_command_is_reported():
     with pytest.raises(StartError, match="no-such-agent"):
         await check_agent(AgentOptions(command=("no-such-agent",)))
 
 
-async def test_without_prompts_the_agent_is_asked_nothing(tmp_path: Path):
+async def test_check_without_prompts_sends_none(tmp_path: Path):
     options = AgentOptions(command=clean_agent(tmp_path), env={"PYTHONPATH": str(ROOT)}, auth="key", prompt=False)
     report = await check_agent(options)
     verdicts = spoken_for(report)
@@ -227,7 +223,7 @@ async def test_without_prompts_the_agent_is_asked_nothing(tmp_path: Path):
     assert "ACP-LIST-003" in verdicts
 
 
-async def test_what_a_client_does_not_offer_is_not_asked_of_it(tmp_path: Path):
+async def test_agent_requests_no_capability_that_is_not_offered(tmp_path: Path):
     options = AgentOptions(
         command=clean_agent(tmp_path),
         env={"PYTHONPATH": str(ROOT)},
@@ -248,21 +244,21 @@ async def test_what_a_client_does_not_offer_is_not_asked_of_it(tmp_path: Path):
         ("prompt: hello", "Expected `array`"),
         ("- promt: hello", "promt"),
         ("- prompt: hello\n  permission: maybe", "maybe"),
-        ("- prompt: [", "is no script"),
-        ("[]", "has no turns in it"),
-        ("\xff", "is no script"),
+        ("- prompt: [", "is not a script"),
+        ("[]", "contains no turns"),
+        ("\xff", "is not a script"),
     ],
 )
-def test_a_script_that_cannot_be_used_says_what_is_wrong_with_it(text: str, problem: str, tmp_path: Path):
+def test_invalid_script_is_reported_with_its_problem(text: str, problem: str, tmp_path: Path):
     path = tmp_path / "turns.yaml"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(BadScript, match=r"turns\.yaml") as caught:
+    with pytest.raises(InvalidScriptError, match=r"turns\.yaml") as caught:
         read_script(path)
     assert problem in str(caught.value)
 
 
-def test_a_script_that_is_not_there_is_told_as_such(tmp_path: Path):
-    with pytest.raises(BadScript, match="cannot be read: No such file"):
+def test_missing_script_is_reported(tmp_path: Path):
+    with pytest.raises(InvalidScriptError, match="cannot be read: No such file"):
         read_script(tmp_path / "none.yaml")
 
 

@@ -1,4 +1,4 @@
-"""`dragoman check agent` as a command: one run, one object, and the exit code that goes with it."""
+"""`dragoman check agent` as a command: one run, one JSON object, and the exit code."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_a_whole_run_is_one_json_object(tmp_path: Path):
 
 
 @pytest.mark.parametrize("command", [[], [""]])
-def test_a_command_that_is_empty_is_not_taken_for_our_own_agent(command: list[str]):
+def test_empty_command_is_a_usage_error(command: list[str]):
     done = subprocess.run(
         [sys.executable, "-m", "dragoman", "check", "agent", "--", *command],
         capture_output=True,
@@ -45,7 +45,7 @@ def test_a_command_that_is_empty_is_not_taken_for_our_own_agent(command: list[st
         check=False,
     )
     assert done.returncode == 2
-    assert "there is no command after --" in done.stderr
+    assert "no command after --" in done.stderr
 
 
 def test_a_failure_shows_the_messages_that_prove_it(tmp_path: Path):

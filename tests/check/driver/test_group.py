@@ -1,4 +1,4 @@
-"""Who is left of a process group: those that run, and not those that have ended and were not asked how."""
+"""The remaining members of a process group are the running ones, not the exited but unreaped ones."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ sys.stdin.read()
 
 
 def lead(program: str, how: str) -> subprocess.Popen[bytes]:
-    """Start a group of two, whose leader holds on to a child that runs or has ended."""
+    """Start a group of two. The leader keeps a child that is running or has exited."""
     leader = subprocess.Popen(
         [sys.executable, "-c", LEADER, program, how],
         stdin=subprocess.PIPE,
@@ -28,14 +28,14 @@ def lead(program: str, how: str) -> subprocess.Popen[bytes]:
     return leader
 
 
-async def test_a_process_that_has_ended_and_was_not_asked_how_is_not_left():
+async def test_exited_unreaped_process_is_not_counted():
     with lead("", "ended") as leader:
         assert await count_left_behind(leader.pid, 0) == 1
         assert leader.stdin is not None
         leader.stdin.close()
 
 
-async def test_a_process_that_runs_is_left_until_it_ends():
+async def test_running_process_is_counted_until_it_exits():
     with lead("import time; time.sleep(60)", "runs") as leader:
         assert await count_left_behind(leader.pid, 0) == 2
         assert leader.stdin is not None

@@ -1,4 +1,4 @@
-"""Our own agent, judged as a stranger's: no finding, and nothing that was exercised before is lost unseen."""
+"""Our own agent is judged like any other. It has no finding, and exercises the same rules as before."""
 
 import sys
 from pathlib import Path
@@ -27,20 +27,20 @@ FORMS = {f"ACP-ELICIT-00{number}" for number in range(1, 10)}
 NEVER_DONE = {
     "ACP-AUTH-002",  # neither the guide nor a script needs a key
     "ACP-AUTH-004",
-    *FORMS,  # it puts none before its user by itself
-    "ACP-CONTENT-002",  # it says nothing but text
+    *FORMS,  # it sends no forms itself
+    "ACP-CONTENT-002",  # it only sends text
     "ACP-CONTENT-003",
-    "ACP-EXT-002",  # it has no methods of its own
-    "ACP-EXT-005",  # nor does it send traces
-    "ACP-FS-004",  # it reads files whole, and takes the lines out itself
-    "ACP-LIST-007",  # its pages are longer than what we make
+    "ACP-EXT-002",  # it has no custom methods
+    "ACP-EXT-005",  # it sends no traces
+    "ACP-FS-004",  # it reads complete files and selects the lines itself
+    "ACP-LIST-007",  # its pages are longer than our lists
     "ACP-PROMPT-007",  # a script costs nothing
-    "ACP-TOOL-004",  # it has no more to say of a tool call that has ended
-    "ACP-WIRE-007",  # it asks one thing at a time
+    "ACP-TOOL-004",  # it sends nothing more about a finished tool call
+    "ACP-WIRE-007",  # it sends one request at a time
 }
-"""What the agent never does, however it is driven here."""
+"""Rules that the agent never exercises, however it is driven here."""
 SELDOM_DONE = {"ACP-PROMPT-009"}
-"""What it does on a busy machine alone: it gives notice of MCP servers that are slow to start."""
+"""Rules that it only exercises on a busy machine, with notices about slow MCP servers."""
 
 
 def silent(report: CheckReport) -> set[str]:
@@ -58,7 +58,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-async def test_our_agent_keeps_every_rule_when_it_uses_tools(script: Path):
+async def test_our_agent_breaks_no_rule_with_tools(script: Path):
     command = (*AGENT, "--model", f"script:{script}")
     turns = (ScriptTurn("one"), ScriptTurn("two"))
     report = await check_agent(AgentOptions(command=command, turns=turns, protocols=(1,)))
@@ -66,7 +66,8 @@ async def test_our_agent_keeps_every_rule_when_it_uses_tools(script: Path):
     assert silent(report) == NEVER_DONE
 
 
-async def test_our_agent_keeps_every_rule_of_version_2(script: Path):
+@pytest.mark.extended
+async def test_our_agent_breaks_no_rule_of_version_2(script: Path):
     command = (*AGENT, "--model", f"script:{script}")
     turns = (ScriptTurn("one"), ScriptTurn("two"))
     report = await check_agent(AgentOptions(command=command, turns=turns, protocols=(2,)))
@@ -77,27 +78,28 @@ async def test_our_agent_keeps_every_rule_of_version_2(script: Path):
     )
 
 
-async def test_work_that_takes_its_time_is_not_cut_off(tmp_path: Path):
+async def test_long_work_is_not_interrupted(tmp_path: Path):
     path = tmp_path / "slow.yaml"
     path.write_text('- - delay_s: 1.5\n  - text: "Done. "\n')
     command = (*AGENT, "--model", f"script:{path}")
-    report = await check_agent(AgentOptions(command=command, scenes=frozenset({"give_server"}), protocols=(2,)))
+    report = await check_agent(AgentOptions(command=command, scenes=frozenset({"add_server"}), protocols=(2,)))
     assert blamed(report) == {}
-    assert "ACP-PROMPT-006" not in silent(report)  # the work ended by itself
+    assert "ACP-PROMPT-006" not in silent(report)  # the work ended normally
 
 
-async def test_our_agent_keeps_every_rule_when_it_only_talks():
+@pytest.mark.extended
+async def test_our_agent_breaks_no_rule_without_tools():
     report = await check_agent(AgentOptions(command=AGENT, protocols=(1,)))
     assert blamed(report) == {}
     assert report.exit_code() == 0
     needs_tools = {"FS", "NEW", "PERM", "PLAN", "TERM", "TOOL"}
     rest = {each for each in silent(report) - NEVER_DONE if each.split("-")[1] not in needs_tools}
-    # Its turns may be over before anything can be done to them.
+    # Its turns may end before anything can be done to them.
     too_late = {"ACP-CANCEL-001", "ACP-CANCEL-002", "ACP-CLOSE-001", "ACP-PROMPT-005", "ACP-WIRE-025"}
     assert rest <= too_late
 
 
-async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatch: pytest.MonkeyPatch):
+async def test_our_agent_without_a_key_breaks_no_login_rule(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     options = AgentOptions(
         command=(*AGENT, "--model", "anthropic:claude-x"), scenes=frozenset({"log_in"}), protocols=(1,)
@@ -107,7 +109,8 @@ async def test_our_agent_keeps_the_rules_on_logins_when_it_has_no_key(monkeypatc
     assert LOGINS - silent(report) == {"ACP-AUTH-001", "ACP-AUTH-003", "ACP-AUTH-005"}
 
 
-async def test_our_bridge_passes_on_what_keeps_every_rule(tmp_path: Path, script: Path):
+@pytest.mark.extended
+async def test_our_bridge_breaks_no_rule(tmp_path: Path, script: Path):
     with serving(tmp_path, "--model", f"script:{script}", agent=()) as served:
         report = await check_agent(
             AgentOptions(
@@ -117,11 +120,11 @@ async def test_our_bridge_passes_on_what_keeps_every_rule(tmp_path: Path, script
     assert blamed(report) == {}
     assert silent(report) - NEVER_DONE == {
         "ACP-HTTP-014",  # its agent can load sessions, and only the agent knows which
-        "ACP-WIRE-017",  # what ends a process is not to be seen at an address
+        "ACP-WIRE-017",  # the exit of a process is not visible at a URL
         "ACP-WIRE-018",
         "ACP-WIRE-019",
-        "ACP-MCP-001",  # nor what it starts
+        "ACP-MCP-001",  # its child processes are not visible either
         "ACP-MCP-002",
         "ACP-MCP-003",
-        "ACP-NEW-005",  # nor where it was started
+        "ACP-NEW-005",  # its start directory is not visible either
     }

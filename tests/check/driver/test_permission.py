@@ -1,4 +1,4 @@
-"""How the driver answers permission requests of the agent it checks."""
+"""Answers of the driver to permission requests of the agent under check."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from dragoman.check.driver.client_services import ClientServices
 
 
 class Answers(list[Any]):
-    """A sender that keeps what is sent."""
+    """A sender that stores the answers."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         self.append(result["outcome"]["optionId"])
@@ -21,7 +21,7 @@ class Answers(list[Any]):
 def answer_to(services: ClientServices, *kinds: str) -> Any:
     options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
     answers = Answers()
-    services.take(answers, 1, "session/request_permission", {"options": options})
+    services.handle(answers, 1, "session/request_permission", {"options": options})
     [answer] = answers
     return answer
 
@@ -31,14 +31,14 @@ def answer_to(services: ClientServices, *kinds: str) -> Any:
     [
         (("allow_always", "allow_once", "reject_once"), "allow_once"),
         (("allow_always", "reject_always", "reject_once"), "reject_once"),
-        (("allow_always",), "there is no option to allow it once with"),
+        (("allow_always",), "the request has no option to allow it once"),
     ],
 )
-def test_an_always_that_would_outlive_the_check_is_never_chosen(kinds: tuple[str, ...], answer: str, tmp_path: Path):
+def test_always_option_is_never_chosen(kinds: tuple[str, ...], answer: str, tmp_path: Path):
     assert answer_to(ClientServices(tmp_path), *kinds) == answer
 
 
-def test_a_rejection_is_one_for_this_call(tmp_path: Path):
+def test_rejection_is_for_one_call(tmp_path: Path):
     services = ClientServices(tmp_path)
     services.permission = "reject"
     assert answer_to(services, "reject_always", "allow_once", "reject_once") == "reject_once"

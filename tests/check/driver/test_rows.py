@@ -1,4 +1,4 @@
-"""Scenes share an agent as long as it is well, and none is played with one that went wrong before."""
+"""Scenes share an agent as long as it is healthy. After a breach the next scene gets a new one."""
 
 import shlex
 import sys
@@ -11,7 +11,7 @@ SESSIONS = frozenset({"bad_parameters", "unknown_sessions", "lists"})
 
 
 async def count_starts(home: Path, *rule: str) -> int:
-    """Check an agent by three scenes of one row, and tell how often it was started after the greeting."""
+    """Check an agent with three scenes of one row. Return the number of starts after the first scene."""
     agent = shlex.join([sys.executable, "-m", "tests.check.mutants.agent", str(home / "kept"), *rule])
     starts = home / "starts"
     command = ("sh", "-c", f"echo >> {shlex.quote(str(starts))}; exec {agent}")
@@ -20,11 +20,11 @@ async def count_starts(home: Path, *rule: str) -> int:
     return len(starts.read_bytes()) - 1
 
 
-async def test_scenes_of_a_row_go_on_with_one_agent(tmp_path: Path):
+async def test_scenes_of_a_row_share_one_agent(tmp_path: Path):
     (tmp_path / "kept").mkdir()
     assert await count_starts(tmp_path) == 1
 
 
-async def test_what_comes_after_a_breach_is_played_with_an_agent_of_its_own(tmp_path: Path):
+async def test_scene_after_a_breach_gets_a_new_agent(tmp_path: Path):
     (tmp_path / "kept").mkdir()
-    assert await count_starts(tmp_path, "ACP-NEW-004") == 2  # which is broken in the first scene alone
+    assert await count_starts(tmp_path, "ACP-NEW-004") == 2  # broken only in the first scene

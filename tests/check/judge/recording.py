@@ -1,9 +1,9 @@
-"""A transport that writes down what goes through it, for the judge to see."""
+"""A transport that records its messages for the judge."""
 
 import time
 from collections.abc import Sequence
 
-from dragoman.check import Conversation, Finding, Judge, Memory
+from dragoman.check import AgentMemory, Finding, Judge, RecordedConversation
 from dragoman.protocol import v1
 from dragoman.protocol.methods import INITIALIZE
 from dragoman.testing import ScriptedClient
@@ -12,10 +12,10 @@ from dragoman.wire.transport import Receiver
 
 
 class Recording:
-    """Stands between a client and the transport to its agent."""
+    """Records the messages between a client and the transport to its agent."""
 
     def __init__(self, transport) -> None:
-        self.conversation = Conversation("recorded")
+        self.conversation = RecordedConversation("recorded")
         self._transport = transport
 
     def __getattr__(self, name):
@@ -29,12 +29,12 @@ class Recording:
             self.conversation.add("client", line, time.monotonic())
         self._transport.write(lines)
 
-    def findings(self, memory: Memory | None = None) -> list[Finding]:
+    def findings(self, memory: AgentMemory | None = None) -> list[Finding]:
         judge = self.judge(memory)
-        assert judge.faults == []
+        assert judge.failures == []
         return judge.findings
 
-    def judge(self, memory: Memory | None = None) -> Judge:
+    def judge(self, memory: AgentMemory | None = None) -> Judge:
         judge = Judge(self.conversation, memory=memory)
         for entry in self.conversation.entries:
             judge.see(entry)
@@ -43,7 +43,7 @@ class Recording:
 
 
 class _Ear:
-    def __init__(self, receiver: Receiver, conversation: Conversation) -> None:
+    def __init__(self, receiver: Receiver, conversation: RecordedConversation) -> None:
         self._receiver = receiver
         self._conversation = conversation
 
@@ -58,7 +58,7 @@ class _Ear:
 
 
 async def introduce(client: ScriptedClient, capabilities: v1.ClientCapabilities | None = None) -> v1.InitializeResponse:
-    """Initialize with the name and version that a client should give."""
+    """Initialize with a client name and version."""
     return await client.connection.call(
         INITIALIZE,
         v1.InitializeRequest(

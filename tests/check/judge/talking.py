@@ -1,17 +1,17 @@
-"""Writing conversations down in short: who says what, row by row."""
+"""Short notation for conversations, row by row."""
 
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from dragoman.check import Conversation, Judge, Memory, Side
+from dragoman.check import AgentMemory, Judge, RecordedConversation, Side
 
 STEP_S = 0.01
 """The time between two rows."""
 
 
 class Row(NamedTuple):
-    """A line or an event; one that waits lets time go by before it."""
+    """A line or an event. `after_s` is the time before it."""
 
     side: Side
     line: bytes = b""
@@ -38,11 +38,11 @@ def ask(id_: Any, method: str, params: Any = None, side: Side = "client") -> Row
     return line(side, {"id": id_, "method": method, "params": {} if params is None else params})
 
 
-def tell(method: str, params: Any = None, side: Side = "client") -> Row:
+def notify(method: str, params: Any = None, side: Side = "client") -> Row:
     return line(side, {"method": method, "params": {} if params is None else params})
 
 
-def give(id_: Any, result: Any = None, side: Side = "agent", after_s: float = STEP_S) -> Row:
+def respond(id_: Any, result: Any = None, side: Side = "agent", after_s: float = STEP_S) -> Row:
     return line(side, {"id": id_, "result": {} if result is None else result}, after_s)
 
 
@@ -61,7 +61,7 @@ def initialize(agent: dict[str, Any] | None = None, client: dict[str, Any] | Non
                 "clientInfo": {"name": "c", "version": "1"},
             },
         ),
-        give(
+        respond(
             "i",
             {
                 "protocolVersion": 1,
@@ -75,7 +75,7 @@ def initialize(agent: dict[str, Any] | None = None, client: dict[str, Any] | Non
 
 def new(session: str = "s1", id_: Any = 1, *, result: dict[str, Any] | None = None, **params: Any) -> Talk:
     given = {"cwd": "/work/p", "mcpServers": []} | params
-    return [ask(id_, "session/new", given), give(id_, {"sessionId": session} | (result or {}))]
+    return [ask(id_, "session/new", given), respond(id_, {"sessionId": session} | (result or {}))]
 
 
 def prompt(id_: Any = 2, session: str = "s1", text: str = "hello", **params: Any) -> Row:
@@ -84,15 +84,15 @@ def prompt(id_: Any = 2, session: str = "s1", text: str = "hello", **params: Any
 
 
 def end(id_: Any = 2, reason: str = "end_turn", after_s: float = STEP_S) -> Row:
-    return give(id_, {"stopReason": reason}, after_s=after_s)
+    return respond(id_, {"stopReason": reason}, after_s=after_s)
 
 
 def cancel(session: str = "s1") -> Row:
-    return tell("session/cancel", {"sessionId": session})
+    return notify("session/cancel", {"sessionId": session})
 
 
 def update(kind: str, session: str = "s1", /, **fields: Any) -> Row:
-    return tell("session/update", {"sessionId": session, "update": {"sessionUpdate": kind} | fields}, "agent")
+    return notify("session/update", {"sessionId": session, "update": {"sessionUpdate": kind} | fields}, "agent")
 
 
 def chunk(text: str = "hi", kind: str = "agent_message_chunk", session: str = "s1") -> Row:
@@ -120,27 +120,27 @@ def ask_permission(id_: Any = 90, call_id: str = "c1", **params: Any) -> Row:
 
 
 def permit(id_: Any = 90, option: str = "yes") -> Row:
-    return give(id_, {"outcome": {"outcome": "selected", "optionId": option}}, "client")
+    return respond(id_, {"outcome": {"outcome": "selected", "optionId": option}}, "client")
 
 
 def dismiss(id_: Any = 90) -> Row:
-    return give(id_, {"outcome": {"outcome": "cancelled"}}, "client")
+    return respond(id_, {"outcome": {"outcome": "cancelled"}}, "client")
 
 
 def session(agent: dict[str, Any] | None = None, client: dict[str, Any] | None = None, **result: Any) -> Talk:
-    """An initialized connection with one session."""
+    """Return an initialized connection with one session."""
     return [*initialize(agent, client), *new(result=result)]
 
 
 def turn(*rows: Row, reason: str = "end_turn", id_: Any = 2, text: str = "hello") -> Talk:
-    """A whole turn with these rows in it."""
+    """Return a complete turn that contains these rows."""
     return [prompt(id_, text=text), *rows, end(id_, reason)]
 
 
-def judge(rows: Iterable[Row], *roles: Any, memory: Memory | None = None) -> Judge:
-    """Let a judge see rows to their end."""
-    conversation = Conversation("a test")
-    court = Judge(conversation, roles=roles or ("agent", "client"), memory=memory)
+def judge(rows: Iterable[Row], *roles: Any, memory: AgentMemory | None = None) -> Judge:
+    """Judge all rows and the end of the conversation."""
+    conversation = RecordedConversation("a test")
+    court = Judge(conversation, sides=roles or ("agent", "client"), memory=memory)
     at_s = 0.0
     for row in rows:
         at_s += row.after_s

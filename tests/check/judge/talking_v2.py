@@ -1,9 +1,9 @@
-"""Writing conversations of version 2 down in short, as `talking` does for version 1."""
+"""Short notation for version 2 conversations, like `talking` for version 1."""
 
 from base64 import b64encode
 from typing import Any
 
-from tests.check.judge.talking import STEP_S, Row, Talk, ask, give, line, tell
+from tests.check.judge.talking import STEP_S, Row, Talk, ask, line, notify, respond
 
 CAPABLE = {
     "session": {
@@ -20,7 +20,7 @@ INFO = {"name": "a", "version": "1"}
 def initialize(agent: dict[str, Any] | None = None, client: dict[str, Any] | None = None, **answer: Any) -> Talk:
     return [
         ask("i", "initialize", {"protocolVersion": 2, "capabilities": client or {}, "info": INFO}),
-        give(
+        respond(
             "i",
             {"protocolVersion": 2, "capabilities": CAPABLE if agent is None else agent, "info": INFO} | answer,
         ),
@@ -30,7 +30,7 @@ def initialize(agent: dict[str, Any] | None = None, client: dict[str, Any] | Non
 def new(session: str = "s1", id_: Any = 1, *, result: dict[str, Any] | None = None, **params: Any) -> Talk:
     return [
         ask(id_, "session/new", {"cwd": "/work/p"} | params),
-        give(id_, {"sessionId": session} | (result or {})),
+        respond(id_, {"sessionId": session} | (result or {})),
     ]
 
 
@@ -39,7 +39,7 @@ def session(agent: dict[str, Any] | None = None, client: dict[str, Any] | None =
 
 
 def update(kind: str, session: str = "s1", /, **fields: Any) -> Row:
-    return tell("session/update", {"sessionId": session, "update": {"sessionUpdate": kind} | fields}, "agent")
+    return notify("session/update", {"sessionId": session, "update": {"sessionUpdate": kind} | fields}, "agent")
 
 
 def state(name: str, session: str = "s1", after_s: float = STEP_S, **fields: Any) -> Row:
@@ -59,7 +59,7 @@ def prompt(id_: Any = 2, text: str = "hello", session: str = "s1", **params: Any
 
 
 def accept(id_: Any = 2, message_id: str = "u1") -> Row:
-    return give(id_, {"messageId": message_id})
+    return respond(id_, {"messageId": message_id})
 
 
 def message(text: str, id_: str, kind: str = "agent_message", session: str = "s1") -> Row:
@@ -103,15 +103,15 @@ def ask_permission(id_: Any = 90, **params: Any) -> Row:
 
 
 def permit(id_: Any = 90, option: str = "yes", after_s: float = STEP_S) -> Row:
-    return give(id_, {"outcome": {"outcome": "selected", "optionId": option}}, "client", after_s)
+    return respond(id_, {"outcome": {"outcome": "selected", "optionId": option}}, "client", after_s)
 
 
 def dismiss(id_: Any = 90) -> Row:
-    return give(id_, {"outcome": {"outcome": "cancelled"}}, "client")
+    return respond(id_, {"outcome": {"outcome": "cancelled"}}, "client")
 
 
 def turn(*rows: Row, id_: Any = 2, text: str = "hello", message_id: str = "u1", reason: str = "end_turn") -> Talk:
-    """A prompt and its whole work, with these rows in it."""
+    """Return a prompt and its complete work, which contains these rows."""
     return [prompt(id_, text), accept(id_, message_id), user(text, message_id), state("running"), *rows, idle(reason)]
 
 

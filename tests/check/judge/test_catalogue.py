@@ -3,11 +3,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from dragoman.check import AREAS, RULES
 from dragoman.check.rule import Version
-from dragoman.check.rules.unruled import UNRULED
+from scripts.site.unruled import UNRULED
+from tests.table import each_row
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGES = {
@@ -30,38 +29,37 @@ def pages_of(version: Version) -> set[str]:
     return ruled | {clause.page for clause in UNRULED if clause.version == version}
 
 
-def test_ids_say_the_area_and_the_side():
+def test_rule_ids_name_area_and_side():
     for rule in RULES.values():
         match = re.fullmatch(r"ACP-([A-Z]+)-([01])\d\d", rule.id)
         assert match is not None, rule.id
         assert match[1] in AREAS
-        assert rule.role == ("client" if match[2] == "1" else "agent")
+        assert rule.side == ("client" if match[2] == "1" else "agent")
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
-def test_every_rule_has_its_words(rule):
+@each_row("rule", RULES.values())
+def test_every_rule_has_its_texts(rule):
     assert all((rule.title, rule.versions, rule.exercised, rule.fix))
     assert rule.fix.endswith((".", "}}."))
     assert not rule.title.endswith(".")
 
 
-def test_every_page_has_a_rule_or_a_reason_for_none():
+def test_every_page_has_a_rule_or_a_reason():
     assert pages_of(1) == PAGES | PROPOSALS
     assert pages_of(2) == PAGES_OF_V2 | PROPOSALS
 
 
-def test_clauses_without_a_rule_say_why():
+def test_clauses_without_a_rule_have_a_reason():
     assert all(clause.asks and clause.why for clause in UNRULED)
 
 
-def test_rules_named_as_a_reason_are_there():
+def test_rules_named_in_reasons_exist():
     named = {name for clause in UNRULED for name in re.findall(r"ACP-[A-Z]+-\d+", clause.why)}
     assert named
     assert named <= set(RULES)
 
 
-@pytest.mark.parametrize("name", ["generate_rules_page", "generate_later_fields"])
-def test_what_is_generated_is_up_to_date(name):
-    script = ROOT / "scripts" / f"{name}.py"
+def test_generated_table_of_later_fields_is_current():
+    script = ROOT / "scripts" / "generate_later_fields.py"
     run = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -1,21 +1,22 @@
-"""The judge takes and refuses exactly what the schema does, in both directions, and finds fields that it has not."""
+"""The judge agrees with the schema in both directions, and finds unknown fields."""
 
 import json
 from typing import Any
 
 import pytest
 
-from dragoman.check import Conversation
+from dragoman.check import RecordedConversation
 from dragoman.check.judge.dialect import dialect_of
 from dragoman.check.judge.fit import Fitter, Flaw
 from dragoman.check.judge.message import SeenMessage, read
 from dragoman.check.rule import Version
 from dragoman.protocol.methods import NOTIFICATIONS, REQUESTS
 from tests.protocol.schema_instances import DEFS, instances, is_valid, minimal, mutations, with_other
+from tests.table import each_row
 
 METHODS = [*REQUESTS.values(), *NOTIFICATIONS.values()]
-every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{method.kind}")
-every_request = pytest.mark.parametrize("method", REQUESTS.values(), ids=lambda method: method.name)
+every_method = each_row("method", METHODS)
+every_request = each_row("method", REQUESTS.values())
 
 
 def call(method, params) -> SeenMessage:
@@ -30,7 +31,7 @@ def answer(method, result) -> SeenMessage:
 
 
 def message(fields) -> SeenMessage:
-    found = read(Conversation().add("agent", json.dumps(fields).encode()))
+    found = read(RecordedConversation().add("agent", json.dumps(fields).encode()))
     assert isinstance(found, SeenMessage)
     return found
 
@@ -55,8 +56,9 @@ def test_every_valid_result_fits(method):
         assert find_flaws(answer(method, instance)) == []
 
 
+@pytest.mark.extended
 @every_method
-def test_a_call_fits_if_and_only_if_the_schema_takes_it(method):
+def test_call_fits_exactly_if_the_schema_accepts_it(method):
     name = name_of(method.params)
     for path, kind, instance in mutations(name):
         flaws = [flaw for flaw in find_flaws(call(method, instance)) if flaw.mismatch is not None]
@@ -64,7 +66,7 @@ def test_a_call_fits_if_and_only_if_the_schema_takes_it(method):
 
 
 @every_request
-def test_a_result_fits_if_and_only_if_the_schema_takes_it(method):
+def test_result_fits_exactly_if_the_schema_accepts_it(method):
     name = name_of(method.result)
     for path, kind, instance in mutations(name):
         flaws = [flaw for flaw in find_flaws(answer(method, instance)) if flaw.mismatch is not None]
@@ -72,32 +74,32 @@ def test_a_result_fits_if_and_only_if_the_schema_takes_it(method):
 
 
 @every_method
-def test_a_field_of_ones_own_is_found_and_meta_is_not(method):
+def test_custom_field_is_found_except_meta(method):
     instance = minimal(DEFS[name_of(method.params)])
     flaws = find_flaws(call(method, instance | {"fromTheFuture": 1, "_meta": {"any": 1}}))
     assert [(flaw.path, flaw.mismatch) for flaw in flaws] == [("params.fromTheFuture", None)]
 
 
-def test_a_field_of_ones_own_is_found_deep_inside():
+def test_nested_custom_field_is_found():
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "a", "mood": "good"}}
     flaws = find_flaws(call(NOTIFICATIONS["session/update"], {"sessionId": "s", "update": update}))
     assert [flaw.path for flaw in flaws] == ["params.update.content.mood"]
 
 
-def test_a_field_of_a_later_version_is_not_ones_own():
-    """A client that knows version 2 says hello in both, for it cannot know which of them the agent speaks."""
+def test_field_of_a_later_version_is_not_custom():
+    """A client with version 2 sends the fields of both versions, because it does not know the agent's version."""
     params = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "capabilities": {}, "mood": "good"}
     flaws = find_flaws(call(REQUESTS["initialize"], params))
     assert [flaw.path for flaw in flaws] == ["params.mood"]
 
 
-def test_a_field_of_ones_own_is_found_in_the_envelope():
+def test_custom_field_in_the_envelope_is_found():
     params = {"sessionId": "s"}
     flaws = find_flaws(message({"jsonrpc": "2.0", "method": "session/cancel", "params": params, "traceId": "abc"}))
     assert [flaw.path for flaw in flaws] == ["traceId"]
 
 
-def test_what_only_informs_a_peer_has_to_fit_too():
+def test_informational_fields_must_fit():
     params = {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": "yes"}}}
     flaws = find_flaws(call(REQUESTS["initialize"], params))
     assert [flaw.path for flaw in flaws] == ["params.clientCapabilities.fs.readTextFile"]
@@ -111,5 +113,5 @@ def test_secrets_are_not_quoted():
     assert "hush" not in flaws[0].problem
 
 
-def test_an_empty_answer_may_be_null():
+def test_empty_result_may_be_null():
     assert find_flaws(answer(REQUESTS["fs/write_text_file"], None)) == []

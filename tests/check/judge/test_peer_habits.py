@@ -1,4 +1,4 @@
-"""What agents of others do that looked like a breach until somebody read it: each was a false alarm of the matrix."""
+"""Habits of real agents that looked like breaches. Each was a false alarm in the matrix."""
 
 from typing import get_args
 
@@ -15,17 +15,17 @@ from tests.check.judge.talking import (
     chunk,
     end,
     event,
-    give,
     initialize,
     judge,
     line,
+    notify,
     permit,
     progress,
     prompt,
     raw,
     refuse,
+    respond,
     session,
-    tell,
     update,
 )
 
@@ -37,38 +37,38 @@ def found(rows: list[Row]) -> list[str]:
     return [each.rule for each in judge(rows, "agent").findings]
 
 
-def test_a_queued_prompt_may_run_after_the_turn_before_it_was_cancelled():
+def test_queued_prompt_may_run_after_a_cancelled_turn():
     queued = [*session(), prompt(2), prompt(3), cancel(), *HEARD, end(2, "cancelled"), chunk(), end(3)]
     assert found(queued) == []
 
 
-def test_a_prompt_that_is_alone_ends_as_cancelled():
+def test_single_cancelled_prompt_ends_as_cancelled():
     assert found([*session(), prompt(2), cancel(), *HEARD, end(2)]) == ["ACP-CANCEL-001"]
 
 
 @pytest.mark.parametrize(("reason", "rules"), [("refusal", []), ("end_turn", ["ACP-PROMPT-002"])])
-def test_a_prompt_for_an_unknown_session_may_be_refused_by_its_stop_reason(reason: str, rules: list[str]):
+def test_unknown_session_may_be_refused_by_stop_reason(reason: str, rules: list[str]):
     assert found([*initialize(), prompt(2, "nobody"), end(2, reason)]) == rules
 
 
-def test_an_agent_that_answers_with_version_2_says_its_name_as_that_has_it():
+def test_version_2_answer_names_the_agent_as_in_version_2():
     hello = [ask(1, "initialize", {"protocolVersion": 65_535, "clientCapabilities": {}})]
-    assert found([*hello, give(1, {"protocolVersion": 2, "info": {"name": "a", "version": "1"}})]) == []
+    assert found([*hello, respond(1, {"protocolVersion": 2, "info": {"name": "a", "version": "1"}})]) == []
 
 
-def test_an_agent_that_answers_with_version_2_names_its_logins_as_that_does():
+def test_version_2_answer_names_logins_as_in_version_2():
     hello = [ask(1, "initialize", {"protocolVersion": 65_535, "clientCapabilities": {}})]
     logins = [{"methodId": name, "name": name, "type": "agent"} for name in ("key", "page")]
-    told = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "authMethods": logins}
-    assert found([*hello, give(1, told)]) == []
+    version_2 = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "authMethods": logins}
+    assert found([*hello, respond(1, version_2)]) == []
 
 
-def test_an_agent_may_want_a_login_before_it_reads_params():
+def test_login_may_be_required_before_params_are_read():
     offer = initialize(authMethods=[{"id": "login", "name": "Log in"}])
     assert found([*offer, ask(1, "session/new", {"cwd": 7}), refuse(1, -32000)]) == []
 
 
-def test_an_agent_may_want_a_login_before_it_deletes():
+def test_login_may_be_required_before_a_delete():
     agent = {"sessionCapabilities": {"delete": {}}}
     offer = initialize(agent, authMethods=[{"id": "login", "name": "Log in"}])
     delete = ask(1, "session/delete", {"sessionId": "dragoman-invented-session"})
@@ -76,25 +76,25 @@ def test_an_agent_may_want_a_login_before_it_deletes():
     assert found([*offer, delete, refuse(1, -32603)]) == ["ACP-DELETE-002"]
 
 
-def test_an_agent_that_has_refused_hello_may_leave():
+def test_agent_that_refused_initialize_may_exit():
     hello = [ask(1, "initialize", {"protocolVersion": "1"})]
     assert found([event("agent", "started"), *hello, refuse(1, -32602), event("agent", "exited 0")]) == []
 
 
-def test_an_agent_that_has_agreed_on_a_version_stays():
+def test_agent_that_agreed_on_a_version_must_stay():
     assert found([event("agent", "started"), *initialize(), event("agent", "exited 0")]) == ["ACP-WIRE-019"]
 
 
 @pytest.mark.parametrize(("words", "rules"), [("Permission denied", []), ("no such file", ["ACP-FS-101"])])
-def test_a_file_that_was_written_may_be_kept_from_the_agent_later(words: str, rules: list[str]):
+def test_written_file_may_be_denied_later(words: str, rules: list[str]):
     place = {"sessionId": "s1", "path": "/work/p/a"}
-    written = [ask(71, "fs/write_text_file", {**place, "content": "x"}, "agent"), give(71, {}, "client")]
+    written = [ask(71, "fs/write_text_file", {**place, "content": "x"}, "agent"), respond(71, {}, "client")]
     refused = line("client", {"id": 72, "error": {"code": -32603, "message": words}})
     talk = [*session(client=FILES), prompt(2), *written, ask(72, "fs/read_text_file", place, "agent"), refused]
     assert [each.rule for each in judge([*talk, end(2)], "client").findings] == rules
 
 
-def test_of_several_kinds_that_were_refused_together_the_one_is_blamed_that_was_refused_by_itself():
+def test_separately_refused_content_type_is_blamed():
     link = {"type": "resource_link", "name": "a", "uri": "file:///a"}
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     seeing = session({"promptCapabilities": {"image": True}})
@@ -120,16 +120,16 @@ def read_after(words: str, path: str = "/opt/agent/src/a.txt") -> list[str]:
         "All of /opt/agent, please",
     ],
 )
-def test_a_path_that_the_prompt_names_may_lie_where_the_agent_was_started(words: str):
-    assert read_after(words) == ["ACP-NEW-006"]  # it is outside of the session's directory all the same
+def test_path_in_the_prompt_may_be_in_the_start_directory(words: str):
+    assert read_after(words) == ["ACP-NEW-006"]  # the path is still outside the session's directory
 
 
 @pytest.mark.parametrize("words", ["Read a.txt.", "Read /opt/agent2/src/a.txt", "Read /opt/agent/docs", "Read /opt"])
-def test_a_path_that_the_prompt_does_not_name_may_not(words: str):
+def test_other_path_must_not_be_in_the_start_directory(words: str):
     assert read_after(words) == ["ACP-NEW-005"]
 
 
-def test_a_link_names_a_path_too():
+def test_link_names_a_path():
     link = {"type": "resource_link", "name": "a", "uri": "file:///opt/agent/my%20files/a.txt"}
     place = {"sessionId": "s1", "path": "/opt/agent/my files/a.txt"}
     rows = [prompt(prompt=[link]), ask(70, "fs/read_text_file", place, "agent")]
@@ -140,7 +140,7 @@ def level(*values: str) -> dict[str, object]:
     return select(values[0], "level", options=[{"value": each, "name": each} for each in values])
 
 
-def test_a_value_that_was_offered_before_may_still_be_taken():
+def test_previously_offered_value_may_still_be_accepted():
     opened = session(configOptions=[select(), level("low", "high")])
     gone = [choose("slow"), chosen(select("slow"), level("none"))]
     kept = [choose("high", "level"), chosen(select("slow"), level("none"))]
@@ -148,13 +148,13 @@ def test_a_value_that_was_offered_before_may_still_be_taken():
     assert found([*opened, *gone, choose("warp", "level"), chosen(select("slow"), level("none"))]) == ["ACP-CONFIG-009"]
 
 
-def test_a_tool_call_that_is_first_heard_of_in_a_permission_request_is_one_mistake():
+def test_unannounced_tool_call_in_a_permission_request_is_one_breach():
     asked = [*session(), prompt(), ask_permission(), permit()]
     assert found([*asked, progress(status="in_progress"), progress(status="completed"), end()]) == ["ACP-PERM-001"]
     assert found([*asked, progress("c2", "in_progress")]) == ["ACP-PERM-001", "ACP-TOOL-002"]
 
 
-def test_a_line_that_is_not_text_may_end_a_peer_because_nobody_may_send_it():
+def test_exit_after_invalid_utf_8_is_only_a_warning():
     broken = [*session(), raw("client", b'{"jsonrpc":"2.0","method":"_\xff"}'), event("agent", "exited 1")]
     assert [(each.rule, each.verdict) for each in judge(broken, "agent").findings] == [("ACP-WIRE-012", "warn")]
 
@@ -171,12 +171,12 @@ def complain(words: str) -> Row:
     return line("agent", {"id": None, "error": {"code": -32601, "message": words}})
 
 
-def test_answers_to_notifications_are_shown_with_the_notification_that_they_answer():
-    told = [tell("_one"), cancel(), tell("_two"), tell("_three")]
-    assert pairs(*told, *[complain("no")] * 3) == [(0, 4), (2, 5), (3, 6)]
-    assert pairs(*told, complain("no method _two"), complain("no")) == [(2, 4), (0, 5)]
+def test_answered_notification_is_shown_with_its_answer():
+    version_2 = [notify("_one"), cancel(), notify("_two"), notify("_three")]
+    assert pairs(*version_2, *[complain("no")] * 3) == [(0, 4), (2, 5), (3, 6)]
+    assert pairs(*version_2, complain("no method _two"), complain("no")) == [(2, 4), (0, 5)]
     assert pairs(cancel(), complain("no")) == [(0, 1)]
-    assert pairs(tell("a"), tell("$/a"), complain("no method $/a"), complain("no method a")) == [(1, 2), (0, 3)]
+    assert pairs(notify("a"), notify("$/a"), complain("no method $/a"), complain("no method a")) == [(1, 2), (0, 3)]
 
 
 def verdicts(rows: list[Row]) -> set[tuple[str, str]]:
@@ -188,7 +188,7 @@ def login(**fields: object) -> list[Row]:
 
 
 MODELS = {"currentModelId": "small", "availableModels": []}
-SET_MODEL = [ask(40, "session/set_model", {"sessionId": "s1", "modelId": "small"}), give(40)]
+SET_MODEL = [ask(40, "session/set_model", {"sessionId": "s1", "modelId": "small"}), respond(40)]
 
 
 @pytest.mark.parametrize(
@@ -200,19 +200,17 @@ SET_MODEL = [ask(40, "session/set_model", {"sessionId": "s1", "modelId": "small"
     ],
     ids=["models", "env_var", "session/set_model"],
 )
-def test_a_name_that_was_withdrawn_from_the_drafts_gets_a_warning_with_the_present_way(
-    rows: list[Row], rule: str, advice: str
-):
+def test_withdrawn_draft_name_gets_a_warning_with_its_replacement(rows: list[Row], rule: str, advice: str):
     assert verdicts(rows) == {(rule, "warn")}
     assert all(advice in each.detail for each in judge(rows, "agent", "client").findings)
 
 
-def test_a_name_of_ones_own_is_no_withdrawn_one_because_it_is_called_alike():
+def test_custom_name_similar_to_a_withdrawn_one_fails():
     assert verdicts(login(type="magic", vars=[])) == {("ACP-EXT-001", "fail")}
     assert verdicts([*session(), update("session_info_update", title="a", models=MODELS)]) == {("ACP-EXT-001", "fail")}
 
 
-def test_newer_kinds_of_updates_are_no_invention():
+def test_newer_update_kinds_are_not_custom():
     client = {"session": {"notices": {}, "compaction": {}}}
     newer = [
         update("notice", severity="info", title="Trying again"),
@@ -222,12 +220,12 @@ def test_newer_kinds_of_updates_are_no_invention():
     assert verdicts([*session(client=client), prompt(), *newer, end()]) == set()
 
 
-def test_names_of_version_2_are_told_as_such():
-    of_v2 = [update("state_update", state="idle"), tell("tool_call/cancel", {"sessionId": "s1"})]
+def test_version_2_names_are_reported_as_such():
+    of_v2 = [update("state_update", state="idle"), notify("tool_call/cancel", {"sessionId": "s1"})]
     assert verdicts([*session(), prompt(), *of_v2, end()]) == {("ACP-WIRE-021", "warn"), ("ACP-EXT-102", "warn")}
     assert verdicts([*session(), prompt(), update("mood_update"), end()]) == {("ACP-WIRE-021", "fail")}
 
 
-def test_the_names_of_version_2_alone_are_those_of_its_types():
+def test_version_2_only_names_match_its_types():
     of_v1 = {each.__struct_config__.tag for each in get_args(v1.SessionUpdate)}
     assert v2.SessionUpdate.tagged.keys() - of_v1 == V2_UPDATES

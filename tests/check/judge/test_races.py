@@ -1,8 +1,8 @@
-"""What may look like a breach and is none: messages that cross, answers that are free, and traces cut short."""
+"""Cases that look like breaches but are not: crossing messages, permitted answers, and incomplete traces."""
 
 import pytest
 
-from dragoman.check import Memory
+from dragoman.check import AgentMemory
 from tests.check.judge import talking_v2
 from tests.check.judge.cases.load import load
 from tests.check.judge.talking import (
@@ -15,18 +15,18 @@ from tests.check.judge.talking import (
     dismiss,
     end,
     event,
-    give,
     initialize,
     judge,
     line,
     new,
+    notify,
     permit,
     progress,
     prompt,
     raw,
     refuse,
+    respond,
     session,
-    tell,
     turn,
     update,
 )
@@ -37,35 +37,35 @@ LISTING = {"sessionCapabilities": {"list": {}}}
 
 def found(rows: list[Row], *roles: str) -> list[str]:
     court = judge(rows, *roles)
-    assert court.faults == []
+    assert court.failures == []
     return [each.rule for each in court.findings]
 
 
 @pytest.mark.parametrize("ending", [end(2, "end_turn"), end(2, "refusal"), refuse(2, -32603)])
-def test_the_end_of_a_turn_may_cross_a_cancel(ending):
+def test_end_of_a_turn_may_cross_a_cancel(ending):
     assert found([*RUNNING, cancel(), ending]) == []
 
 
-def test_updates_on_their_way_at_the_cancel_prove_nothing():
+def test_updates_crossing_a_cancel_prove_nothing():
     assert found([*RUNNING, cancel(), chunk(), chunk(), end(2, "end_turn")]) == []
 
 
-def test_an_answer_to_what_was_asked_after_the_cancel_proves_that_it_was_read():
+def test_answer_to_a_request_after_the_cancel_proves_reading():
     behind = [ask(7, "_heard", {"sessionId": "s1"}), refuse(7, -32601)]
     assert found([*RUNNING, cancel(), *behind, end()]) == ["ACP-CANCEL-001"]
 
 
-def test_an_answer_without_the_session_proves_nothing_because_bridges_keep_the_order_of_a_session_alone():
-    rows = [*session(LISTING), prompt(), chunk(), cancel(), ask(7, "session/list"), give(7, {"sessions": []}), end()]
+def test_answer_outside_the_session_does_not_prove_reading():
+    rows = [*session(LISTING), prompt(), chunk(), cancel(), ask(7, "session/list"), respond(7, {"sessions": []}), end()]
     assert found(rows) == []
 
 
-def test_a_turn_whose_permission_was_dismissed_may_end_as_cancelled():
+def test_turn_with_a_dismissed_permission_may_end_as_cancelled():
     assert found([*session(), prompt(), call(), ask_permission(), dismiss(), end(2, "cancelled")], "agent") == []
 
 
-def test_a_prompt_cancelled_by_its_request_may_end_as_cancelled():
-    rows = [*RUNNING, tell("$/cancel_request", {"requestId": 2}), end(2, "cancelled")]
+def test_prompt_cancelled_by_id_may_end_as_cancelled():
+    rows = [*RUNNING, notify("$/cancel_request", {"requestId": 2}), end(2, "cancelled")]
     assert found(rows) == []
 
 
@@ -77,15 +77,15 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_turn_may_end_as_cancelled_when(cut: str):
+def test_turn_may_end_as_cancelled_when(cut: str):
     working = [*talking_v2.session(), talking_v2.prompt(), talking_v2.accept(), talking_v2.user(), talking_v2.RUNNING]
     assert found([*RUNNING, CUTS[cut], end(2, "cancelled")], "agent") == []
     assert found([*working, CUTS[cut], talking_v2.idle("cancelled")], "agent") == []
 
 
 @pytest.mark.parametrize("last", [refuse(2, -32800), talking_v2.accept()])
-def test_work_may_end_as_cancelled_when_its_prompt_was_cancelled_before_its_answer(last: Row):
-    rows = [talking_v2.prompt(), talking_v2.user(), talking_v2.RUNNING, tell("$/cancel_request", {"requestId": 2})]
+def test_work_of_an_early_cancelled_prompt_may_end_as_cancelled(last: Row):
+    rows = [talking_v2.prompt(), talking_v2.user(), talking_v2.RUNNING, notify("$/cancel_request", {"requestId": 2})]
     assert "ACP-PROMPT-006" not in found([*talking_v2.session(), *rows, last, talking_v2.idle("cancelled")], "agent")
 
 
@@ -97,7 +97,7 @@ ITEMS = {
 
 
 def cancel_withdrawn(area: str, *, after_s: float = 0.01) -> list[Row]:
-    """Offer to cancel a tool call or a terminal, withdraw that, and cancel it."""
+    """Offer to cancel a tool call or a terminal, withdraw the offer, and cancel it."""
     method, item, report, first, last = ITEMS[area]
     working = [*talking_v2.session(), talking_v2.prompt(), talking_v2.accept(), talking_v2.user(), talking_v2.RUNNING]
     asked = ask(7, method, {"sessionId": "s1", **item})
@@ -105,15 +105,15 @@ def cancel_withdrawn(area: str, *, after_s: float = 0.01) -> list[Row]:
 
 
 @pytest.mark.parametrize("area", ITEMS)
-def test_a_cancel_may_cross_the_withdrawal_of_its_offer(area: str):
+def test_cancel_may_cross_the_withdrawal_of_its_offer(area: str):
     rule = {"ACP-TOOL": "ACP-TOOL-101", "ACP-TERM": "ACP-TERM-108"}[area]
     assert found(cancel_withdrawn(area), "client") == []
     assert found(cancel_withdrawn(area, after_s=2.5), "client") == [rule]
 
 
 @pytest.mark.parametrize("area", ITEMS)
-@pytest.mark.parametrize("answer", [give(7), refuse(7, -32602)])
-def test_an_offer_may_be_withdrawn_before_its_cancel_is_answered(area: str, answer: Row):
+@pytest.mark.parametrize("answer", [respond(7), refuse(7, -32602)])
+def test_offer_may_be_withdrawn_before_the_cancel_is_answered(area: str, answer: Row):
     *rows, withdrawal, asked = cancel_withdrawn(area)
     assert found([*rows, asked, withdrawal, answer, talking_v2.idle()], "agent") == []
 
@@ -125,7 +125,7 @@ EARLY_CANCELS = {
 
 
 @pytest.mark.parametrize("crossed", EARLY_CANCELS)
-def test_a_cancel_may_cross_the_news_that_the_work_has_begun(crossed: str):
+def test_cancel_may_cross_the_running_state(crossed: str):
     rows = [*talking_v2.session(), *EARLY_CANCELS[crossed]]
     court = judge([*rows, talking_v2.idle("cancelled")], "agent")
     assert court.findings == []
@@ -134,43 +134,43 @@ def test_a_cancel_may_cross_the_news_that_the_work_has_begun(crossed: str):
     assert found([*rows, talking_v2.idle(after_s=3.0)], "agent") == ["ACP-CANCEL-001"]
 
 
-def test_work_that_began_long_after_its_cancel_was_sent_is_no_proof_that_the_agent_had_read_it():
+def test_work_started_long_after_its_cancel_does_not_prove_reading():
     late = talking_v2.state("running", after_s=3.0)
     rows = [talking_v2.prompt(), cancel(), talking_v2.accept(), talking_v2.user(), late, talking_v2.idle()]
     assert found([*talking_v2.session(), *rows], "agent") == []
 
 
 @pytest.mark.parametrize("prompted", [[], [talking_v2.prompt(), cancel(), refuse(2, -32800)]])
-def test_a_cancel_that_is_over_does_not_excuse_the_next_work(prompted: list[Row]):
+def test_finished_cancel_does_not_excuse_the_next_work(prompted: list[Row]):
     rows = [*talking_v2.session(), *prompted, cancel(), talking_v2.prompt(3), talking_v2.accept(3), talking_v2.user()]
     ended = [talking_v2.RUNNING, talking_v2.chunk(), talking_v2.idle("cancelled")]
     assert found([*rows, *ended], "agent") == ["ACP-PROMPT-006"]
 
 
-def test_a_deleted_session_excuses_no_other():
+def test_deleted_session_excuses_no_other_session():
     rows = [*session(), *new("s2", 3), prompt(), chunk(), ask(9, "session/delete", {"sessionId": "s2"})]
     assert found([*rows, end(2, "cancelled")], "agent") == ["ACP-PROMPT-006"]
 
 
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-def test_a_session_that_was_not_closed_or_deleted_excuses_no_later_turn(method: str):
+def test_refused_close_or_delete_excuses_no_later_turn(method: str):
     rows = [*session(), ask(9, method, {"sessionId": "s1"}), refuse(9), prompt(), chunk(), end(2, "cancelled")]
     assert "ACP-PROMPT-006" in found(rows, "agent")
 
 
-def test_a_permission_asked_while_the_cancel_is_on_its_way_is_owed_cancelled_too():
+def test_permission_request_crossing_a_cancel_must_be_cancelled():
     rows = [*session(), prompt(), call(), cancel(), ask_permission()]
     assert found([*rows, dismiss(), end(2, "cancelled")]) == []
     assert found([*rows, permit(), end(2, "cancelled")], "client") == ["ACP-CANCEL-101"]
 
 
-def test_a_permission_cancelled_by_the_agent_may_be_answered_with_the_error_for_it():
+def test_withdrawn_permission_may_be_answered_as_cancelled():
     asked = [*session(), prompt(), call(), ask_permission(), cancel()]
-    rows = [*asked, tell("$/cancel_request", {"requestId": 90}, "agent"), refuse(90, -32800, "client")]
+    rows = [*asked, notify("$/cancel_request", {"requestId": 90}, "agent"), refuse(90, -32800, "client")]
     assert found([*rows, end(2, "cancelled")]) == []
 
 
-def test_a_client_without_a_way_to_reject_may_dismiss():
+def test_client_without_a_reject_option_may_cancel():
     only_yes = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
     asked = [*session(), prompt(), call(), ask_permission(options=only_yes)]
     assert found([*asked, dismiss(), progress(status="failed"), end()]) == []
@@ -180,41 +180,41 @@ def test_tool_calls_of_a_cancelled_turn_may_stay_open():
     assert found([*RUNNING, call(), cancel(), end(2, "cancelled")]) == []
 
 
-def test_what_tells_of_the_session_may_come_between_turns():
+def test_session_updates_may_come_between_turns():
     commands = update("available_commands_update", availableCommands=[])
     title = update("session_info_update", title="A talk")
     assert found([*session(), *turn(chunk()), title, commands, *turn(chunk(), id_=3), title]) == []
 
 
-def test_replayed_tool_calls_are_the_same_as_before():
+def test_replayed_tool_calls_are_not_new():
     history = [chunk("hello", "user_message_chunk"), call(status="completed"), chunk()]
     rows = [*session({"loadSession": True}), *turn(call(), progress(status="completed"), chunk()), load(), *history]
-    assert found([*rows, give(9), *turn(chunk(), id_=10)]) == []
+    assert found([*rows, respond(9), *turn(chunk(), id_=10)]) == []
 
 
-def test_a_trace_that_begins_in_the_middle_blames_nobody_for_what_came_before():
+def test_trace_without_its_start_assumes_earlier_messages():
     assert found([chunk(), progress(status="completed"), end(2), prompt(3), chunk(), end(3)]) == []
 
 
-def test_a_client_that_begins_with_something_else_is_no_trace_from_the_middle():
+def test_client_without_initialize_is_not_a_partial_trace():
     assert found([prompt(3), chunk(), end(3)], "client") == ["ACP-INIT-101"]
     assert found([event("agent", "started"), chunk(), prompt(3)], "client") == ["ACP-INIT-101"]
 
 
-def test_a_trace_that_ends_in_the_middle_blames_nobody_for_what_was_to_come():
+def test_trace_without_its_end_assumes_later_messages():
     asked = [*session({"loadSession": True}), prompt(), call(), ask_permission()]
     assert found(asked) == []
     assert found([*asked, cancel()]) == []
     assert found([*session(LISTING), ask(7, "session/list")]) == []
 
 
-def test_what_a_killed_agent_leaves_is_not_its_fault():
+def test_killed_agent_is_not_blamed_for_open_requests():
     half = raw("agent", '{"jsonrpc":"2.0","meth')
     rows = [*RUNNING, ask(7, "_x"), event("agent", "killed"), half, event("agent", "exited -9")]
     assert found(rows, "agent") == []
 
 
-def test_half_a_line_from_an_agent_that_ended_by_itself_is_told_with_its_end():
+def test_half_a_line_before_an_exit_is_reported_with_the_exit():
     half = raw("agent", '{"jsonrpc":"2.0","meth')
     assert found([*initialize(), half, event("agent", "exited 1")], "agent") == ["ACP-WIRE-003", "ACP-WIRE-019"]
 
@@ -234,41 +234,41 @@ def test_errors_are_legal_answers():
     assert found(rows) == []
 
 
-def test_an_agent_that_offers_nothing_is_no_breach():
+def test_agent_without_capabilities_is_no_breach():
     assert found([*initialize(), *new(), *turn(chunk())]) == []
 
 
 def test_a_slow_answer_is_not_a_missing_one():
-    assert found([*session(LISTING), ask(7, "session/list"), give(7, {"sessions": []}, after_s=300.0)]) == []
+    assert found([*session(LISTING), ask(7, "session/list"), respond(7, {"sessions": []}, after_s=300.0)]) == []
 
 
-def test_a_request_that_stays_open_while_its_side_goes_on_talking_has_no_answer():
+def test_open_request_is_unanswered_if_its_receiver_continues():
     late = Row("agent", chunk().line, after_s=31.0)
     assert found([*session(LISTING), prompt(), ask(7, "session/list"), late]) == ["ACP-WIRE-011"]
 
 
-def test_an_agent_that_counts_its_sessions_anew_in_each_process_is_no_breach():
-    memory = Memory()
+def test_session_ids_may_restart_in_each_process():
+    memory = AgentMemory()
     for _ in range(2):
         assert judge(session(), memory=memory).findings == []
     remembering = [*initialize({"loadSession": True}), *new()]
     assert [each.rule for each in judge(remembering, memory=memory).findings] == ["ACP-NEW-001"]
 
 
-def test_a_replay_is_compared_with_what_was_said_on_another_connection():
-    memory = Memory()
+def test_replay_is_compared_across_connections():
+    memory = AgentMemory()
     able = {"loadSession": True}
     judge([*session(able), *turn(chunk())], memory=memory)
-    silent = judge([*initialize(able), load(), give(9)], memory=memory)
+    silent = judge([*initialize(able), load(), respond(9)], memory=memory)
     assert [each.rule for each in silent.findings] == ["ACP-LOAD-001"]
 
 
-def test_two_messages_on_a_line_are_one_breach_of_framing():
+def test_two_messages_on_a_line_are_one_breach():
     line = chunk().line
     assert found([*RUNNING, raw("agent", line + line)]) == ["ACP-WIRE-003"]
 
 
-def test_empty_lines_are_no_more_than_a_warning():
+def test_empty_lines_are_only_a_warning():
     court = judge([*RUNNING, raw("agent", ""), raw("client", "  "), chunk()])
     assert {(each.rule, each.verdict) for each in court.findings} == {
         ("ACP-WIRE-001", "warn"),
@@ -276,26 +276,26 @@ def test_empty_lines_are_no_more_than_a_warning():
     }
 
 
-def test_a_call_that_was_allowed_and_then_cancelled_need_not_run():
+def test_allowed_call_need_not_run_after_a_cancel():
     asked = [*session(), prompt(), call(), ask_permission()]
     over = [progress(status="failed"), end(2, "cancelled")]
     assert found([*asked, permit(), cancel(), *over], "agent") == []
     assert found([*asked, cancel(), permit(), *over], "agent") == []
 
 
-def test_a_permission_request_that_cannot_be_understood_is_no_occasion_to_have_the_method():
+def test_invalid_permission_request_is_no_occasion_for_the_method():
     odd = ask_permission(toolCall=None)
     assert judge([*session(), prompt(), odd, refuse(90, -32602, "client")], "client").occasions["ACP-INIT-107"] == 0
 
 
 @pytest.mark.parametrize("cwd", [".", "/work/p"])
-def test_a_session_may_be_listed_with_its_relative_directory_made_absolute(cwd: str):
-    listed = [ask(9, "session/list"), give(9, {"sessions": [{"sessionId": "s1", "cwd": "/work/p"}]})]
+def test_session_may_be_listed_with_its_absolute_directory(cwd: str):
+    listed = [ask(9, "session/list"), respond(9, {"sessions": [{"sessionId": "s1", "cwd": "/work/p"}]})]
     assert "ACP-LIST-003" not in found([*initialize(LISTING), *new(cwd=cwd), *listed])
 
 
 @pytest.mark.parametrize("code", [-32000, -32601, -32603])
-def test_a_list_may_fail_for_reasons_of_its_own(code: int):
+def test_list_may_fail_for_other_reasons(code: int):
     rows = [*session(LISTING), ask(9, "session/list", {"cwd": "/nothing"}), refuse(9, code)]
     assert "ACP-LIST-009" not in found(rows)
 
@@ -314,7 +314,7 @@ OFFERS = {"fs": {"readTextFile": True}, "terminal": True}
 
 
 @pytest.mark.parametrize("rule", EARLY)
-def test_what_the_client_offers_is_not_known_before_initialize_was_answered(rule: str):
+def test_client_capabilities_are_unknown_before_initialize(rule: str):
     asked, answered = initialize(client=OFFERS)
     refused = refuse(70, -32603, "client")
     started = event("agent", "started")
@@ -324,38 +324,38 @@ def test_what_the_client_offers_is_not_known_before_initialize_was_answered(rule
     assert found([EARLY[rule], refused, *new()], "agent") == []
 
 
-def test_an_update_before_initialize_is_for_a_session_that_nobody_opened():
+def test_update_before_initialize_is_for_an_unopened_session():
     rows = [event("agent", "started"), update("usage_update", used=1, size=2), *session()]
     assert found(rows, "agent") == ["ACP-NEW-003"]
 
 
-def test_an_id_may_be_any_string_and_any_whole_number():
+def test_id_may_be_any_string_or_whole_number():
     ids = ["", "ü", "0", -1, 0, 2**60]
-    rows = [row for id_ in ids for row in (ask(id_, "session/list"), give(id_, {"sessions": []}))]
+    rows = [row for id_ in ids for row in (ask(id_, "session/list"), respond(id_, {"sessions": []}))]
     assert found([*session(LISTING), *rows]) == []
 
 
-def test_an_agent_that_is_gone_is_not_blamed_for_its_silence():
+def test_exited_agent_is_not_blamed_for_silence():
     rows = [*RUNNING, ask(7, "_x"), event("agent", "killed"), event("agent", "waited 5", 5.0)]
     assert found(rows, "agent") == []
 
 
-def test_a_session_that_is_loaded_while_its_turn_runs_goes_on_with_it():
+def test_session_loaded_during_its_turn_continues_the_turn():
     able = session({"loadSession": True})
-    rows = [*able, *turn(chunk()), prompt(3), load(), chunk("hello", "user_message_chunk"), chunk(), give(9)]
+    rows = [*able, *turn(chunk()), prompt(3), load(), chunk("hello", "user_message_chunk"), chunk(), respond(9)]
     assert found([*rows, chunk(), end(3)]) == []
 
 
-def test_a_live_update_may_cross_the_request_for_a_replay():
+def test_live_update_may_cross_a_replay_request():
     history = [chunk("hello", "user_message_chunk"), chunk()]
     live = [*session({"loadSession": True}), *turn(chunk()), prompt(3), chunk("live"), load(), chunk("live")]
-    assert found([*live, *history, give(9), end(3)], "agent") == []
+    assert found([*live, *history, respond(9), end(3)], "agent") == []
     said, shown = talking_v2.chunk("live", "m2"), [talking_v2.user(), talking_v2.message("four", "m1")]
     working = [talking_v2.prompt(3), talking_v2.accept(3, "u2"), talking_v2.RUNNING, said]
-    resumed = [talking_v2.resume(**talking_v2.FROM_START), said, *shown, talking_v2.RUNNING, give(9)]
+    resumed = [talking_v2.resume(**talking_v2.FROM_START), said, *shown, talking_v2.RUNNING, respond(9)]
     before = [*talking_v2.session(), *talking_v2.turn(talking_v2.message("four", "m1"))]
     assert found([*before, *working, *resumed], "agent") == []
 
 
-def test_an_agent_that_takes_text_may_refuse_some_of_it():
+def test_agent_may_refuse_some_text():
     assert found([*session(), *turn(chunk()), prompt(3, text="/nonsense"), refuse(3, -32602)]) == []

@@ -1,4 +1,4 @@
-"""Conversations of real peers that keep to the rules raise no alarm."""
+"""Conversations of real peers that follow the rules have no findings."""
 
 import asyncio
 import sys
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.check import Memory
+from dragoman.check import AgentMemory
 from dragoman.errors import RemoteError
 from dragoman.proc import EVERYTHING, Supervisor
 from dragoman.protocol import v1
@@ -36,7 +36,7 @@ async def scripted(*turns, **options):
             yield client, recording
 
 
-async def test_a_scripted_turn_of_all_kinds_is_clean():
+async def test_scripted_turn_of_all_kinds_is_clean():
     turn = [steps.Think("hm"), steps.Update(PLAN), steps.Say("one "), steps.Say("two"), steps.Stop("max_tokens")]
     async with scripted(turn) as (client, recording):
         session = await client.new_session("/")
@@ -46,7 +46,7 @@ async def test_a_scripted_turn_of_all_kinds_is_clean():
 
 
 @pytest.mark.parametrize("decision", ["reject", "wait"])
-async def test_a_scripted_permission_that_is_not_given_is_clean(decision):
+async def test_scripted_denied_permission_is_clean(decision):
     async with scripted([steps.AskPermission()], decide=lambda _: decision) as (client, recording):
         session = await client.new_session("/")
         turn = asyncio.ensure_future(client.prompt(session, "go"))
@@ -90,7 +90,7 @@ async def our_agent(tmp_path, **options):
     async with asyncio.timeout(40), Supervisor() as supervisor:
         env = {"DRAGOMAN_HOME": str(tmp_path / "home")}
         child = await supervisor.start(command, inherit=EVERYTHING, env=env)
-        recording = Recording(StdioTransport(*child.take_stdio(), explain_end=child.death))
+        recording = Recording(StdioTransport.for_child(child))
         async with ScriptedClient(recording, **options) as client:
             await introduce(client)
             yield client, recording
@@ -126,7 +126,7 @@ async def test_our_agent_is_clean_when_a_permission_is_pending_at_the_cancel(tmp
 
 
 async def test_our_agent_is_clean_over_two_connections(tmp_path, project):
-    memory = Memory()
+    memory = AgentMemory()
     async with our_agent(tmp_path, decide=lambda _: "allow") as (client, recording):
         session = await client.new_session(str(project))
         await client.prompt(session, "write it")

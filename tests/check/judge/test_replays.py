@@ -1,8 +1,8 @@
-"""Replays of conversations that were seen: what may be otherwise in them, and what has to be there."""
+"""Replays of observed conversations: allowed differences and required content."""
 
 import pytest
 
-from dragoman.check import Memory
+from dragoman.check import AgentMemory
 from tests.check.judge.cases.load import ABLE, load
 from tests.check.judge.talking import (
     Row,
@@ -11,13 +11,13 @@ from tests.check.judge.talking import (
     call,
     chunk,
     end,
-    give,
     initialize,
     judge,
     new,
     progress,
     prompt,
     refuse,
+    respond,
     session,
     turn,
     update,
@@ -36,8 +36,8 @@ WHOLE = [USER[0], chunk(SAID), CALL, chunk(TOLD), USER[1], chunk("Done.")]
 
 
 def found(*replayed: Row, before: Talk = CONVERSATION) -> list[str]:
-    court = judge([*before, load(), *replayed, give(9)], "agent")
-    assert court.faults == []
+    court = judge([*before, load(), *replayed, respond(9)], "agent")
+    assert court.failures == []
     return [each.rule for each in court.findings]
 
 
@@ -58,7 +58,7 @@ def letters(text: str, kind: str = "agent_message_chunk") -> list[Row]:
     ],
     ids=["whole", "in other pieces", "merged", "other spaces", "other ids", "other words", "with more"],
 )
-def test_a_replay_may_have_another_form(replayed: list[Row]):
+def test_replay_may_have_another_form(replayed: list[Row]):
     assert found(*replayed) == []
 
 
@@ -73,34 +73,34 @@ def test_a_replay_may_have_another_form(replayed: list[Row]):
     ],
     ids=["its end", "a tool call", "some of a turn", "a prompt", "the rest of a message"],
 )
-def test_what_a_replay_lacks_is_found(replayed: list[Row]):
+def test_missing_parts_of_a_replay_are_found(replayed: list[Row]):
     assert set(found(*replayed)) == {"ACP-LOAD-006"}
 
 
-def test_what_was_said_twice_is_replayed_twice():
+def test_repeated_texts_are_replayed_twice():
     again = [*CONVERSATION, *turn(chunk("Done."), id_=4, text="Thank you.")]
     assert found(*WHOLE, before=again) == ["ACP-LOAD-006", "ACP-LOAD-006"]
     assert found(*WHOLE, USER[1], chunk("Done."), before=again) == []
 
 
 @pytest.mark.parametrize("reason", ["cancelled", "refusal"])
-def test_a_turn_that_was_cut_short_need_not_come_back(reason: str):
+def test_interrupted_turn_need_not_be_replayed(reason: str):
     cut = [prompt(4, text="Go on."), chunk("Well"), call("c2"), progress("c2", "completed"), end(4, reason)]
     assert "ACP-LOAD-006" not in found(*WHOLE, before=[*CONVERSATION, *cut])
 
 
-def test_an_agent_that_spoke_first_does_so_in_the_replay():
+def test_agent_that_spoke_first_does_so_in_the_replay():
     greeted = [*session(ABLE), chunk("Welcome."), *turn(chunk("Yes."), text="Are you there?")]
     assert found(chunk("Welcome."), chunk("Are you there?", "user_message_chunk"), chunk("Yes."), before=greeted) == []
 
 
-def test_a_replay_that_comes_late_is_that_and_nothing_else():
+def test_late_replay_is_one_breach():
     shows = call("c2", content=[{"type": "terminal", "terminalId": "of another connection"}])
-    rows = [*CONVERSATION, load(), *WHOLE, give(9), shows]
+    rows = [*CONVERSATION, load(), *WHOLE, respond(9), shows]
     assert [each.rule for each in judge(rows, "agent").findings] == ["ACP-LOAD-002"]
 
 
-def test_what_an_id_that_was_given_twice_brings_back_is_not_told_from_the_other_session():
+def test_replay_of_a_shared_session_id_is_not_judged():
     twice = [*CONVERSATION, *new(id_=5)]
     assert found(before=twice) == found(*WHOLE[:2], before=twice) == ["ACP-NEW-001"]
 
@@ -111,17 +111,17 @@ AGAIN = initialize(ABLE | {"sessionCapabilities": {"resume": {}}})
 
 def refused(*before: Talk, code: int = -32603, method: str = "session/load", **params: str) -> list[tuple[str, str]]:
     """Refuse a load or a resume on a new connection, after a conversation on another one."""
-    memory = Memory()
+    memory = AgentMemory()
     for talk in before:
         judge(talk, "agent", memory=memory)
     given = {"sessionId": "s1", "cwd": "/work/p", "mcpServers": []} | params
     court = judge([*AGAIN, ask(9, method, given), refuse(9, code)], "agent", memory=memory)
-    assert court.faults == []
+    assert court.failures == []
     return [(each.rule, each.verdict) for each in court.findings]
 
 
 @pytest.mark.parametrize(("method", "rule"), [("session/load", "ACP-LOAD-007"), ("session/resume", "ACP-RESUME-003")])
-def test_an_agent_that_cannot_open_its_own_session_again_fails(method: str, rule: str):
+def test_agent_that_cannot_reopen_its_session_fails(method: str, rule: str):
     assert refused(PROMPTED, method=method) == [(rule, "fail")]
 
 
@@ -133,10 +133,10 @@ def test_an_agent_that_cannot_open_its_own_session_again_fails(method: str, rule
         (PROMPTED, -32000, {}),
         (PROMPTED, -32603, {"cwd": "/elsewhere"}),
         (PROMPTED, -32603, {"sessionId": "s7"}),
-        ([*PROMPTED, ask(8, "session/delete", {"sessionId": "s1"}), give(8)], -32603, {}),
+        ([*PROMPTED, ask(8, "session/delete", {"sessionId": "s1"}), respond(8)], -32603, {}),
     ],
     ids=["never prompted", "prompt failed", "login needed", "another directory", "of somebody else", "deleted"],
 )
-def test_a_load_or_a_resume_may_be_refused_for_a_reason(before: Talk, code: int, params: dict[str, str]):
+def test_load_or_resume_may_be_refused_for_a_reason(before: Talk, code: int, params: dict[str, str]):
     assert refused(before, code=code, **params) == []
     assert refused(before, code=code, method="session/resume", **params) == []

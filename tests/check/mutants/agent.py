@@ -1,6 +1,6 @@
-"""The clean agent: it has all that the protocol offers and keeps every rule, but the one that it is told to break.
+"""The clean agent, which has every feature of the protocol and follows every rule except the one to break.
 
-`python -m tests.check.mutants.agent DIRECTORY [RULE]`: sessions are kept in the directory.
+`python -m tests.check.mutants.agent DIRECTORY [RULE]` stores the sessions in the directory.
 """
 
 import os
@@ -23,7 +23,7 @@ PAGE = 2
 
 
 class Agent(Peer):
-    """Serves one client. Each method is small, for a breach to replace it."""
+    """Serves one client. Each method is small, so that a breach can replace it."""
 
     def __init__(self, session_files: SessionFiles, breach: Breach | None) -> None:
         super().__init__(1, breach)
@@ -36,7 +36,7 @@ class Agent(Peer):
     def serve(self) -> None:
         for line in sys.stdin.buffer:
             if line.endswith(b"\n") and line.strip():
-                self.take(line)
+                self.receive(line)
         self.end()
 
     def end(self) -> None:
@@ -46,19 +46,19 @@ class Agent(Peer):
             server.wait(5)
         os._exit(0)
 
-    def take_garbage(self, line: bytes) -> None:
-        self.error(None, "garbage", PARSE_ERROR, "this is no message")
+    def handle_garbage(self, line: bytes) -> None:
+        self.error(None, "garbage", PARSE_ERROR, "this is not a message")
 
-    def take_notification(self, method: str, params: Object) -> None:
+    def handle_notification(self, method: str, params: Object) -> None:
         if method == "session/cancel" and params.get("sessionId") in self.open:
             self.cancel(self.open[params["sessionId"]])
         elif method == "$/cancel_request":
             self.cancel_request(params.get("requestId"))
         else:
-            self.take_strange_notification(method)
+            self.handle_strange_notification(method)
 
-    def take_strange_notification(self, method: str) -> None:
-        """Nothing is to be done about what nobody knows."""
+    def handle_strange_notification(self, method: str) -> None:
+        """Ignore the unknown notification."""
 
     def cancel(self, session: Session) -> None:
         session.cancelled.set()
@@ -68,7 +68,7 @@ class Agent(Peer):
             if session.prompt_id == request_id:
                 self.cancel(session)
 
-    def take_request(self, request_id: Any, method: str, params: Any) -> None:
+    def handle_request(self, request_id: Any, method: str, params: Any) -> None:
         handlers = {
             "initialize": self.initialize,
             "authenticate": self.authenticate,
@@ -82,19 +82,19 @@ class Agent(Peer):
         }
         try:
             if method == "session/prompt":
-                self.take_prompt(request_id, params)
+                self.handle_prompt(request_id, params)
             elif method == "session/close":
                 threading.Thread(target=self.close, args=(request_id, self.find(params)), daemon=True).start()
             elif method in handlers:
                 self.result(request_id, method, handlers[method](params))
                 if method in ("session/new", "session/load"):
-                    self.tell_commands(params)
+                    self.send_commands(params)
             else:
-                self.take_strange_request(request_id, method)
+                self.handle_strange_request(request_id, method)
         except Refused as refused:
             self.error(request_id, method, refused.code, str(refused), refused.data)
 
-    def take_strange_request(self, request_id: Any, method: str) -> None:
+    def handle_strange_request(self, request_id: Any, method: str) -> None:
         raise Refused(METHOD_NOT_FOUND, f"there is no method {method}")
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────
@@ -116,7 +116,7 @@ class Agent(Peer):
         }
 
     def offers(self, path: str) -> bool:
-        """Tell whether the client has a capability."""
+        """Return whether the client has a capability."""
         value: Any = self.client
         for name in path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
@@ -166,11 +166,11 @@ class Agent(Peer):
             command = [server["command"], *server["args"]]
             self.servers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
 
-    def tell_commands(self, params: Object) -> None:
+    def send_commands(self, params: Object) -> None:
         commands = [{"name": "review", "description": "Review the changes"}]
         self.update(params["sessionId"], "available_commands_update", availableCommands=commands)
 
-    # ── coming back ─────────────────────────────────────────────────────────────────────────────
+    # ── loading and resuming ────────────────────────────────────────────────────────────────────
 
     def load(self, params: Object) -> Object:
         session = self.fetch(params)
@@ -207,7 +207,7 @@ class Agent(Peer):
         return result
 
     def place(self, cursor: str | None) -> int | None:
-        """Return the time that the next page lies before, so that sessions that come meanwhile move nothing."""
+        """Return the time before which the next page starts, so that new sessions move nothing."""
         if cursor is None:
             return None
         if not cursor.startswith("before-"):
@@ -247,19 +247,19 @@ class Agent(Peer):
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
 
-    def take_prompt(self, request_id: Any, params: Object) -> None:
+    def handle_prompt(self, request_id: Any, params: Object) -> None:
         if not isinstance(params.get("prompt"), list):
             raise Refused(INVALID_PARAMS, "prompt is a list")
         session = self.find(params)
         if not session.idle.is_set():
-            self.take_second_prompt(request_id, session)
+            self.handle_second_prompt(request_id, session)
             return
         session.idle.clear()
         session.cancelled.clear()
         session.prompt_id = request_id
         threading.Thread(target=self.run, args=(request_id, session, params["prompt"]), daemon=True).start()
 
-    def take_second_prompt(self, request_id: Any, session: Session) -> None:
+    def handle_second_prompt(self, request_id: Any, session: Session) -> None:
         raise Refused(BUSY, "a prompt is running")
 
     def run(self, request_id: Any, session: Session, prompt: list[Object]) -> None:

@@ -1,4 +1,4 @@
-"""What the clean agent sends in place of what it should, message by message."""
+"""Changed messages of the clean agent."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def result_of(message: Object) -> Object:
     return message["result"]
 
 
-def tell(**fields: Any) -> Callable[[Object], None]:
+def set_update(**fields: Any) -> Callable[[Object], None]:
     """Change fields of the update."""
     return lambda message: update_of(message).update(fields)
 
@@ -31,7 +31,7 @@ def chunk(session_id: str) -> Object:
 
 
 def of_call(kind: str, edit: Callable[[Object], Any]) -> Callable[[Object], Any]:
-    """Change only what is about tool calls of this kind."""
+    """Change only messages about tool calls of this kind."""
     return lambda message: edit(message) if re.match(kind, update_of(message)["toolCallId"]) else None
 
 
@@ -82,6 +82,14 @@ def early(message: Object) -> list[Object]:
 def cancel_oneself(message: Object) -> list[Object]:
     params = {"sessionId": result_of(message)["sessionId"]}
     return [message, {"jsonrpc": "2.0", "method": "session/cancel", "params": params}]
+
+
+def offer_no_load(message: Object) -> None:
+    result_of(message)["agentCapabilities"]["loadSession"] = False
+
+
+def rename_capabilities(message: Object) -> None:
+    result_of(message)["capabilities"] = result_of(message).pop("agentCapabilities")
 
 
 def snake(message: Object) -> None:

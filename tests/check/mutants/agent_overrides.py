@@ -1,4 +1,4 @@
-"""What the clean agent does in place of what it should, method by method."""
+"""Changed methods of the clean agent."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.check.mutants.peer import INVALID_PARAMS, Object, Refused
 
 
 def keep_server(self: Any, session: Any, server: Object) -> None:
-    """Let it outlive us for some seconds, with an open stdin, in a session of its own."""
+    """Leave the server running for some seconds, with an open stdin and its own session."""
     inner = ["sh", "-c", 'sleep 9 | exec "$@"', "sh", server["command"], *server["args"]]
     nowhere = subprocess.DEVNULL
     subprocess.Popen(inner, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
@@ -47,7 +47,7 @@ def name_after_process(self: Any) -> str:
 
 
 def open_own(method: str) -> Callable[..., Object]:
-    """Load or resume the sessions of this process alone."""
+    """Load or resume only the sessions of this process."""
 
     def open_session(self: Any, params: Object) -> Object:
         session_id = params["sessionId"]
@@ -77,23 +77,23 @@ def call_logout(self: Any, request_id: Any, method: str) -> None:
     if method == "logout":
         self.result(request_id, method, {})
     else:
-        type(self).take_strange_request(self, request_id, method)
+        type(self).handle_strange_request(self, request_id, method)
 
 
 def answer_anything(self: Any, request_id: Any, method: str) -> None:
     if method.startswith("_"):
         self.result(request_id, method, {})
     else:
-        type(self).take_strange_request(self, request_id, method)
+        type(self).handle_strange_request(self, request_id, method)
 
 
-def take_strangers(name: str) -> Callable[..., Any]:
-    """Make a method that succeeds for sessions that never were."""
+def accept_unknown_sessions(name: str) -> Callable[..., Any]:
+    """Return a method that succeeds for unknown sessions."""
 
-    def take(self: Any, params: Object) -> Object:
+    def accept(self: Any, params: Object) -> Object:
         return {} if params["sessionId"].startswith(INVENTED) else getattr(type(self), name)(self, params)
 
-    return take
+    return accept
 
 
 def refuse_strangers(self: Any, params: Object) -> Object:
@@ -112,12 +112,12 @@ def replay_half(kind: str) -> Callable[..., None]:
 
 
 def refuse_content(kind: str) -> Callable[..., None]:
-    def take(self: Any, request_id: Any, params: Object) -> None:
+    def handle(self: Any, request_id: Any, params: Object) -> None:
         if any(each["type"] == kind for each in params["prompt"]):
             raise Refused(INVALID_PARAMS, "no such content")
-        type(self).take_prompt(self, request_id, params)
+        type(self).handle_prompt(self, request_id, params)
 
-    return take
+    return handle
 
 
 def replay_backwards(self: Any, session: Any) -> None:
@@ -138,14 +138,14 @@ def list_unfiltered(self: Any, params: Object) -> Object:
     return type(self).list_sessions(self, {name: value for name, value in params.items() if name != "cwd"})
 
 
-def list_elsewhere(self: Any, params: Object) -> Object:
+def list_other_cwd(self: Any, params: Object) -> Object:
     result = type(self).list_sessions(self, params)
     if "cwd" not in params and "cursor" not in params:
         result["sessions"][0]["cwd"] = "/somewhere/else"
     return result
 
 
-def take_any_cursor(self: Any, cursor: str | None) -> int | None:
+def accept_any_cursor(self: Any, cursor: str | None) -> int | None:
     return int(cursor.removeprefix("before-")) if cursor and cursor.startswith("before-") else None
 
 
@@ -155,7 +155,7 @@ def repeat_cursor(self: Any, params: Object) -> Object:
 
 
 def close_at_once(self: Any, request_id: Any, session: Any) -> None:
-    """Answer, and let the turn go on to its end."""
+    """Answer, and let the turn run to its end."""
     self.forget(session)
     self.result(request_id, "session/close", {})
 
@@ -166,7 +166,7 @@ def unlink(self: Any, session: Any) -> None:
 
 
 def stay_open(self: Any, session: Any) -> None:
-    """Take prompts further on."""
+    """Continue to accept prompts."""
 
 
 def set_any_mode(self: Any, params: Object) -> Object:
@@ -201,11 +201,29 @@ def prompt_anybody(self: Any, params: Object) -> Object:
 
 
 def make_way(self: Any, request_id: Any, session: Any) -> None:
-    """End the first turn for the sake of the second, which then runs in its place."""
+    """End the first turn in favour of the second, which then runs in its place."""
     with self.lock:
         self.result(session.prompt_id, "session/prompt", {"stopReason": "cancelled"})
         session.prompt_id = request_id
         self.answer_prompt = lambda _, known: type(self).answer_prompt(self, request_id, known)
+
+
+def cancel_later(self: Any, session: Any) -> None:
+    """Apply a cancel in an idle session to the next turn."""
+    session.is_doomed = session.idle.is_set()
+    type(self).cancel(self, session)
+
+
+def end_doomed(self: Any, request_id: Any, session: Any) -> None:
+    if getattr(session, "is_doomed", False):
+        session.cancelled.set()
+    type(self).answer_prompt(self, request_id, session)
+
+
+def end_when_idle(self: Any) -> None:
+    for session in self.open.values():
+        session.idle.wait()
+    type(self).end(self)
 
 
 def end_well(self: Any, request_id: Any, session: Any) -> None:
@@ -217,6 +235,12 @@ def fail_when_cancelled(self: Any, request_id: Any, session: Any) -> None:
         self.error(request_id, "session/prompt", INTERNAL_ERROR, "aborted")
     else:
         type(self).answer_prompt(self, request_id, session)
+
+
+def forget_cancelled(self: Any, request_id: Any, session: Any) -> None:
+    type(self).answer_prompt(self, request_id, session)
+    if session.cancelled.is_set():
+        self.forget(session)
 
 
 def speak_after_cancel(self: Any, request_id: Any, session: Any) -> None:
@@ -231,7 +255,7 @@ def hang_when_cancelled(self: Any, request_id: Any, session: Any) -> None:
 
 
 def ask_aside(self: Any, method: str, params: Object) -> Object:
-    """Ask for permission with a notification, which nobody answers."""
+    """Request permission with a notification, which gets no answer."""
     if method != "session/request_permission":
         return type(self).ask(self, method, params)
     self.notify(method, params)
@@ -239,7 +263,7 @@ def ask_aside(self: Any, method: str, params: Object) -> Object:
 
 
 def pretend(path: str) -> Callable[..., bool]:
-    """Take a capability for granted."""
+    """Assume a capability."""
     return lambda self, asked: asked == path or type(self).offers(self, asked)
 
 

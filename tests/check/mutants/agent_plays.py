@@ -1,4 +1,4 @@
-"""How each breach of the agent is brought to light: the scenes to play, and what it breaks besides."""
+"""How each breach of the agent is exposed: the scenes to play, and the other rules that it breaks."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,9 +11,9 @@ CANCELLED = ScriptTurn("work", cancel="permission")
 
 @dataclass(frozen=True)
 class Play:
-    """The scenes after the greeting, and the options of the check.
+    """The scenes after the first one, and the options of the check.
 
-    `implied` has rules that the breach cannot help breaking too, with the reason.
+    `implied` contains rules that the breach inevitably breaks as well, with the reason.
     """
 
     scenes: tuple[str, ...] = ("converse",)
@@ -25,11 +25,11 @@ class Play:
 GREETING = Play(scenes=())
 CONVERSATION = Play()
 CANCEL = Play(turns=(CANCELLED,))
-BARE = Play(("bare_client",))
+BARE = Play(("converse_without_capabilities",))
 LISTS = Play(("lists",))
 OPTIONS = Play(("options",))
 BAD = Play(("bad_parameters",))
-BACK = Play(("come_back",))
+BACK = Play(("reopen_sessions",))
 STRANGERS = Play(("unknown_sessions",))
 
 AREAS: dict[str, Play] = {
@@ -41,9 +41,9 @@ AREAS: dict[str, Play] = {
     "MODE": LISTS,
     "CONFIG": LISTS,
     "CANCEL": CANCEL,
-    "MCP": Play(("give_server",)),
+    "MCP": Play(("add_server",)),
 }
-"""Where most rules of an area show; elsewhere it is the conversation."""
+"""The scenes that expose most rules of an area. The default is the conversation."""
 
 PLAYS: dict[str, Play] = {
     **dict.fromkeys(
@@ -53,14 +53,18 @@ PLAYS: dict[str, Play] = {
     "ACP-WIRE-005": replace(GREETING, options={"timeout_s": 0.5}),
     "ACP-WIRE-009": OPTIONS,
     "ACP-WIRE-011": replace(LISTS, options={"timeout_s": 0.5}),
+    "ACP-WIRE-011 no turn ends": Play(
+        ("converse", "two_prompts", "close", "reopen_sessions"), options={"turn_timeout_s": 1.5, "timeout_s": 1.0}
+    ),
     "ACP-WIRE-012": Play(("strange_lines",)),
     "ACP-WIRE-013": Play(("strange_lines",)),
     "ACP-WIRE-014": Play(("long_line",)),
     "ACP-WIRE-015": BAD,
     "ACP-WIRE-016": BAD,
     "ACP-WIRE-017": Play(("close_input",), options={"exit_timeout_s": 0.5}),
-    "ACP-WIRE-018": Play(("give_server",)),
-    "ACP-WIRE-019": replace(LISTS, implied={"ACP-WIRE-011": "what it was asked when it ended got no answer"}),
+    "ACP-WIRE-017 in the middle of a turn": Play(("converse", "close_in_mid_line"), options={"exit_timeout_s": 0.5}),
+    "ACP-WIRE-018": Play(("add_server",)),
+    "ACP-WIRE-019": replace(LISTS, implied={"ACP-WIRE-011": "the request that was open at its end got no answer"}),
     "ACP-WIRE-020": LISTS,
     "ACP-WIRE-024": LISTS,
     "ACP-WIRE-025": Play(("cancel_request",), options={"turn_timeout_s": 0.5}),
@@ -69,14 +73,17 @@ PLAYS: dict[str, Play] = {
     "ACP-INIT-004": BARE,
     "ACP-INIT-006": LISTS,
     "ACP-INIT-008": Play(("unadvertised",)),
+    "ACP-INIT-008 loads sessions": Play(("unadvertised",)),
     "ACP-INIT-009": Play(("log_in",)),
     "ACP-INIT-010": GREETING,
+    "ACP-INIT-013": GREETING,
     "ACP-AUTH-002": Play(("log_in",)),
     "ACP-AUTH-004": Play(("log_in",), options={"auth": None}),
     "ACP-NEW-001": Play(("two_sessions",)),
     "ACP-NEW-002": LISTS,
     "ACP-NEW-003": LISTS,
     "ACP-NEW-004": BAD,
+    "ACP-NEW-007": Play(("cancel",)),
     "ACP-LOAD-003": STRANGERS,
     "ACP-LOAD-005": replace(BACK, turns=(WORK, ScriptTurn("and then rest"))),
     "ACP-RESUME-002": STRANGERS,
@@ -92,6 +99,7 @@ PLAYS: dict[str, Play] = {
     "ACP-PROMPT-002": STRANGERS,
     "ACP-PROMPT-003": Play(("contents",)),
     "ACP-PROMPT-005": Play(("two_prompts",)),
+    "ACP-PROMPT-006 cancelled while it was idle": Play(("cancel",)),
     "ACP-PROMPT-008": Play(("contents",)),
     "ACP-PROMPT-009": BARE,
     "ACP-CANCEL-004": replace(CANCEL, options={"turn_timeout_s": 0.5}),
@@ -103,13 +111,13 @@ PLAYS: dict[str, Play] = {
     "ACP-ELICIT-001": BARE,
     "ACP-EXT-003": GREETING,
     "ACP-EXT-004": GREETING,
-    "ACP-MCP-002": Play(("give_server",), options={"timeout_s": 0.5}),
-    "ACP-MCP-004": Play(("give_http_server",)),
+    "ACP-MCP-002": Play(("add_server",), options={"timeout_s": 0.5}),
+    "ACP-MCP-004": Play(("add_http_server",)),
     "ACP-MCP-005": BAD,
 }
-"""By rule, where the play is not that of its area."""
+"""By rule, if the play differs from its area's play."""
 
 
 def play_of(rule: str) -> Play:
-    """Return how the breach of a rule is brought to light."""
+    """Return the play that exposes the breach of a rule."""
     return PLAYS.get(rule) or AREAS.get(rule.split("-")[1], CONVERSATION)

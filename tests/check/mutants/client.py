@@ -1,6 +1,6 @@
-"""The clean client: it uses all that an agent offers and keeps every rule, but the one that it is told to break.
+"""The clean client, which uses every feature of an agent and follows every rule except the one to break.
 
-`python -m tests.check.mutants.client RULE DIRECTORY COMMAND…`: starts the agent, works in the directory, and ends.
+`python -m tests.check.mutants.client RULE DIRECTORY COMMAND…` starts the agent, works in the directory, and exits.
 """
 
 import os
@@ -17,26 +17,29 @@ from tests.check.mutants.peer import INVALID_PARAMS, METHOD_NOT_FOUND, Breach, O
 
 NOT_FOUND = -32002
 SLOW = "cancel me"
-"""The id of a question over which the person takes so long that they cancel instead."""
+"""The id of a question that the user does not answer, but cancels."""
 TAKEN_BACK = "taken back"
-"""How the ids of questions begin that the agent takes back at once."""
+"""The prefix of the ids of questions that the agent withdraws immediately."""
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PIXEL = "iVBORw0KGgo="
 
 
 class Terminal:
-    """A command that is never run: what it would print, and what became of it."""
+    """A command that is never run: its output and its state."""
 
     def __init__(self, output: str, limit: int | None) -> None:
         cut = output.encode()[-limit:].decode(errors="ignore") if limit is not None else output
         self.output = cut
         self.is_cut = cut != output
+        self.is_running = False
         self.is_killed = False
         self.is_released = False
+        self.waiting: list[Any] = []
+        """Ids of requests that wait for its end."""
 
 
 class Client(Peer):
-    """Drives one agent. Each method is small, for a breach to replace it."""
+    """Drives one agent. Each method is small, so that a breach can replace it."""
 
     def __init__(self, command: Sequence[str], directory: str, breach: Breach | None) -> None:
         self.agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -58,20 +61,20 @@ class Client(Peer):
     def read(self) -> None:
         for line in self.agent.stdout:
             if line.endswith(b"\n") and line.strip():
-                self.take(line)
+                self.receive(line)
         self.lose()
 
     def lose(self) -> None:
-        """End: nobody will answer any more."""
+        """End all waiting requests, because they will not be answered."""
         if self.agent.poll() is None:
             self.agent.wait(5)
         os._exit(1 if self.agent.returncode else 0)
 
-    # ── what we ask ─────────────────────────────────────────────────────────────────────────────
+    # ── requests of the client ──────────────────────────────────────────────────────────────────
 
     def talk(self) -> None:
         self.begin_early()
-        greeting = self.ask("initialize", self.greeting())
+        greeting = self.greet()
         if not self.knows(greeting["protocolVersion"]):
             return
         self.offered = greeting["agentCapabilities"]
@@ -82,13 +85,16 @@ class Client(Peer):
         self.set_up(opened)
         self.prompt(opened)
         if self.offers("loadSession"):
-            self.come_back()
+            self.reopen_sessions()
+
+    def greet(self) -> Object:
+        return self.ask("initialize", self.greeting())
 
     def begin_early(self) -> None:
-        """Nothing is said before the greeting."""
+        """Do nothing. Breaches send messages before `initialize` here."""
 
     def do_more(self) -> None:
-        """All is done elsewhere; this is a place for breaches."""
+        """Do nothing. Breaches add steps here."""
 
     def greeting(self) -> Object:
         return {
@@ -134,7 +140,7 @@ class Client(Peer):
     def prompt(self, opened: Object) -> None:
         params = {"sessionId": self.session_id, "prompt": self.blocks(), "_meta": {"traceparent": TRACE}}
         answer = self.begin("session/prompt", params)
-        with suppress(BrokenPipeError):  # the agent may have died of the prompt; `lose` sees to that
+        with suppress(BrokenPipeError):  # the agent may have exited because of the prompt, which `lose` handles
             self.notify("_clean/note", {"sessionId": self.session_id})
         if "modes" in opened:
             self.do_meanwhile(opened)
@@ -153,7 +159,7 @@ class Client(Peer):
             blocks.append({"type": "image", "mimeType": "image/png", "data": PIXEL})
         return blocks
 
-    def come_back(self) -> None:
+    def reopen_sessions(self) -> None:
         place = {"sessionId": self.session_id}
         self.ask("session/close", place)
         page = self.ask("session/list", {})
@@ -174,50 +180,51 @@ class Client(Peer):
     def dismiss(self, request_id: Any) -> None:
         self.result(request_id, "session/request_permission", {"outcome": {"outcome": "cancelled"}})
 
-    # ── what the agent asks ─────────────────────────────────────────────────────────────────────
+    # ── messages of the agent ───────────────────────────────────────────────────────────────────
 
-    def take_garbage(self, line: bytes) -> None:
-        """What is no message is passed over."""
+    def handle_garbage(self, line: bytes) -> None:
+        """Ignore invalid lines."""
 
-    def take_notification(self, method: str, params: Object) -> None:
+    def handle_notification(self, method: str, params: Object) -> None:
         if method == "$/cancel_request":
-            self.take_back(params["requestId"])
+            self.withdraw(params["requestId"])
         elif method != "session/update":
-            self.take_strange_notification(method)
+            self.handle_strange_notification(method)
 
-    def take_strange_notification(self, method: str) -> None:
-        """Nothing is to be done about what nobody knows."""
+    def handle_strange_notification(self, method: str) -> None:
+        """Ignore the unknown notification."""
 
-    def take_back(self, request_id: Any) -> None:
+    def withdraw(self, request_id: Any) -> None:
         if request_id in self.held:
             self.held.remove(request_id)
             self.dismiss(request_id)
 
-    def take_request(self, request_id: Any, method: str, params: Any) -> None:
+    def handle_request(self, request_id: Any, method: str, params: Any) -> None:
         handlers = {
             "fs/read_text_file": self.read_file,
             "fs/write_text_file": self.write_file,
             "terminal/create": self.create_terminal,
             "terminal/output": self.output,
-            "terminal/wait_for_exit": self.wait_for_exit,
             "terminal/kill": self.kill,
             "terminal/release": self.release,
             "elicitation/create": self.elicit,
         }
         try:
             if method == "session/request_permission":
-                self.take_permission(request_id, params)
+                self.handle_permission(request_id, params)
+            elif method == "terminal/wait_for_exit":
+                self.wait_for_exit(request_id, params)
             elif method in handlers:
                 self.result(request_id, method, handlers[method](params))
             else:
-                self.take_strange_request(request_id, method)
+                self.handle_strange_request(request_id, method)
         except Refused as refused:
             self.error(request_id, method, refused.code, str(refused))
 
-    def take_strange_request(self, request_id: Any, method: str) -> None:
+    def handle_strange_request(self, request_id: Any, method: str) -> None:
         raise Refused(METHOD_NOT_FOUND, f"there is no method {method}")
 
-    def take_permission(self, request_id: Any, params: Object) -> None:
+    def handle_permission(self, request_id: Any, params: Object) -> None:
         self.check_permission(params)
         if self.is_cancelled:
             self.dismiss(request_id)
@@ -247,6 +254,7 @@ class Client(Peer):
     def create_terminal(self, params: Object) -> Object:
         terminal_id = self.new_terminal_id()
         self.terminals[terminal_id] = Terminal("".join(params.get("args", [])), params.get("outputByteLimit"))
+        self.terminals[terminal_id].is_running = params["command"] == "sleep"
         return {"terminalId": terminal_id}
 
     def new_terminal_id(self) -> str:
@@ -260,14 +268,24 @@ class Client(Peer):
 
     def output(self, params: Object) -> Object:
         terminal = self.find_terminal(params)
-        return {"output": terminal.output, "truncated": terminal.is_cut, "exitStatus": {"exitCode": 0}}
+        status = None if terminal.is_running else {"exitCode": 0}
+        return {"output": terminal.output, "truncated": terminal.is_cut, "exitStatus": status}
 
-    def wait_for_exit(self, params: Object) -> Object:
-        self.find_terminal(params)
-        return {"exitCode": 0}
+    def wait_for_exit(self, request_id: Any, params: Object) -> None:
+        terminal = self.find_terminal(params)
+        terminal.waiting.append(request_id)
+        if not terminal.is_running:
+            self.report_exit(terminal)
+
+    def report_exit(self, terminal: Terminal) -> None:
+        for request_id in terminal.waiting:
+            self.result(request_id, "terminal/wait_for_exit", {"exitCode": 0})
+        terminal.waiting.clear()
 
     def kill(self, params: Object) -> Object:
-        self.find_terminal(params).is_killed = True
+        terminal = self.find_terminal(params)
+        terminal.is_killed, terminal.is_running = True, False
+        self.report_exit(terminal)
         return {}
 
     def release(self, params: Object) -> Object:

@@ -1,4 +1,4 @@
-"""How each breach of the client is brought to light: the part that the adversary plays, and what it breaks besides."""
+"""How each breach of the client is exposed: the adversary's part, and the other rules that it breaks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 class Play:
     """A part of the adversary, and the options of the check.
 
-    `implied` has rules that the breach cannot help breaking too, with the reason.
+    `implied` contains rules that the breach inevitably breaks as well, with the reason.
     """
 
     part: str = "surprises"
@@ -22,15 +22,19 @@ ALL = Play("offers-all")
 STRANGE = Play("strange-lines")
 
 AREAS: dict[str, Play] = {"FS": OFFERS, "TERM": OFFERS, "ELICIT": OFFERS, "MODE": ALL, "CONFIG": ALL}
-"""Where most rules of an area show; elsewhere it is in the surprises."""
+"""The parts that expose most rules of an area. The default is the surprises."""
 
 PLAYS: dict[str, Play] = {
     "ACP-WIRE-105": Play(options={"answer_timeout_s": 0.3}),
     "ACP-WIRE-107": ALL,
     "ACP-WIRE-111": Play(options={"answer_timeout_s": 0.3}),
+    "ACP-WIRE-111 permission unanswered": Play(options={"answer_timeout_s": 0.3}),
+    "ACP-WIRE-111 unknown request unanswered": Play("strange-lines", options={"answer_timeout_s": 0.3}),
+    "ACP-WIRE-111 wait_for_exit of a killed command": Play("offers", options={"answer_timeout_s": 0.3}),
     "ACP-WIRE-112": STRANGE,
     "ACP-WIRE-113": Play("dies", options={"timeout_s": 10.0}),
     "ACP-WIRE-114": STRANGE,
+    "ACP-WIRE-114 passed over": Play("strange-lines", options={"answer_timeout_s": 0.3}),
     "ACP-WIRE-115": STRANGE,
     "ACP-WIRE-122": ALL,
     "ACP-WIRE-123": ALL,
@@ -45,9 +49,9 @@ PLAYS: dict[str, Play] = {
     "ACP-CANCEL-101": Play("is-cancelled"),
     "ACP-CONTENT-102": ALL,
 }
-"""By rule, where the play is not that of its area."""
+"""By rule, if the play differs from its area's play."""
 
 
 def play_of(rule: str) -> Play:
-    """Return how the breach of a rule is brought to light."""
+    """Return the play that exposes the breach of a rule."""
     return PLAYS.get(rule) or AREAS.get(rule.split("-")[1], SURPRISES)

@@ -1,4 +1,4 @@
-"""Small changes to messages, for breaches to be made of."""
+"""Small changes to messages, used by the breaches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,21 +7,21 @@ from tests.check.mutants.peer import Object
 
 INTERNAL_ERROR = -32603
 INVENTED = "dragoman-invented-"
-"""Begins what the checker makes up, so that nobody knows it."""
+"""The prefix of the checker's invented names."""
 
 
-def put(**fields: Any) -> Callable[[Object], None]:
+def set_params(**fields: Any) -> Callable[[Object], None]:
     """Change fields of the params."""
     return lambda message: message["params"].update(fields)
 
 
-def give(**fields: Any) -> Callable[[Object], None]:
+def set_result(**fields: Any) -> Callable[[Object], None]:
     """Change fields of the result."""
     return lambda message: message["result"].update(fields)
 
 
 def drop(part: str, name: str) -> Callable[[Object], None]:
-    """Leave a field of the params, the result or the error out."""
+    """Remove a field of the params, the result or the error."""
 
     def edit(message: Object) -> None:
         message[part] = {key: value for key, value in message[part].items() if key != name}
@@ -41,12 +41,12 @@ def fail(number: int) -> Callable[[Object], Object]:
 
 
 def then(*more: Object | bytes) -> Callable[[Object], list[Any]]:
-    """Send something behind it."""
+    """Send more messages after it."""
     return lambda message: [message, *more]
 
 
 def twice(message: Object) -> list[Object]:
-    """Send it two times."""
+    """Send it twice."""
     return [message, message]
 
 

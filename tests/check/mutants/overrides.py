@@ -1,4 +1,4 @@
-"""Methods of both clean peers that a breach replaces."""
+"""Methods of both clean peers for breaches."""
 
 import os
 from typing import Any
@@ -13,7 +13,12 @@ def die(*args: Any) -> None:
 def die_of_length(self: Any, line: bytes) -> None:
     if len(line) > 65_536:
         os._exit(1)
-    type(self).take(self, line)
+    type(self).receive(self, line)
+
+
+def pass_over_length(self: Any, line: bytes) -> None:
+    if len(line) <= 65_536:
+        type(self).receive(self, line)
 
 
 def answer_notification(self: Any, method: str) -> None:

@@ -1,6 +1,6 @@
-"""What the clean agent and the clean client share: lines in, lines out, and the breach that is made on purpose.
+"""The common part of the clean agent and client: incoming lines, outgoing lines, and the breach.
 
-The standard library alone: they are strangers to what judges them, and start in a moment.
+It only uses the standard library, so the peers are independent of the checker and start quickly.
 """
 
 import json
@@ -20,7 +20,7 @@ INVALID_PARAMS = -32602
 
 
 class Refused(Exception):
-    """The answer is an error."""
+    """The answer to a request is an error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         self.code = code
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Lines(NamedTuple):
-    """A breach in what is sent: `edit` changes a message, or returns what is sent instead, a list of it if many.
+    """A breach in sent messages. `edit` changes a message, or returns one or several messages to send instead.
 
     `about` is a pattern for the kind of message and its method: `result session/new`, `update tool_call`.
     """
@@ -39,7 +39,7 @@ class Lines(NamedTuple):
 
 
 class Overrides(NamedTuple):
-    """A breach in what is done: methods of the peer that are replaced, by name."""
+    """A breach in behaviour: methods of the peer that are replaced, by name."""
 
     methods: dict[str, Callable[..., Any]]
 
@@ -70,7 +70,7 @@ class Peer:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────
 
     def send(self, about: str, message: Object) -> None:
-        """Send a message, or what the breach makes of it."""
+        """Send a message, changed by the breach if it matches."""
         sent: Any = message
         if self._lines is not None and re.fullmatch(self._lines.about, about):
             changed = self._lines.edit(message)
@@ -94,11 +94,11 @@ class Peer:
         return answer
 
     def ask(self, method: str, params: Object) -> Object:
-        """Send a request and return the result, empty when it is an error."""
+        """Send a request and return the result, or an empty object for an error."""
         return _result(self.begin(method, params).get(timeout=ANSWER_TIMEOUT_S))
 
     def ask_at_once(self, requests: list[tuple[str, Object]]) -> list[Object]:
-        """Send requests without waiting for the answers in between."""
+        """Send requests concurrently and return their results."""
         answers = [self.begin(*each) for each in requests]
         return [_result(each.get(timeout=ANSWER_TIMEOUT_S)) for each in answers]
 
@@ -109,36 +109,36 @@ class Peer:
         error = {"code": code, "message": message} | ({} if data is None else {"data": data})
         self.send(f"error {method}", {"jsonrpc": "2.0", "id": request_id, "error": error})
 
-    # ── what came ───────────────────────────────────────────────────────────────────────────────
+    # ── receiving ───────────────────────────────────────────────────────────────────────────────
 
-    def take(self, line: bytes) -> None:
-        """Take one line from the other side."""
+    def receive(self, line: bytes) -> None:
+        """Process one line from the other side."""
         try:
             message = json.loads(line)
         except ValueError:
-            self.take_garbage(line)
+            self.handle_garbage(line)
             return
         if not isinstance(message, dict) or ("method" not in message and not {"result", "error"} & message.keys()):
-            self.take_garbage(line)
+            self.handle_garbage(line)
         elif "method" not in message:
-            self.take_answer(message)
+            self.handle_answer(message)
         elif "id" in message:
-            self.take_request(message["id"], message["method"], message.get("params"))
+            self.handle_request(message["id"], message["method"], message.get("params"))
         else:
-            self.take_notification(message["method"], message.get("params") or {})
+            self.handle_notification(message["method"], message.get("params") or {})
 
-    def take_answer(self, message: Object) -> None:
+    def handle_answer(self, message: Object) -> None:
         waiting = self._waiting.get(message.get("id"))
         if waiting is not None:
             waiting.put(message)
 
-    def take_garbage(self, line: bytes) -> None:
+    def handle_garbage(self, line: bytes) -> None:
         raise NotImplementedError
 
-    def take_request(self, request_id: Any, method: str, params: Any) -> None:
+    def handle_request(self, request_id: Any, method: str, params: Any) -> None:
         raise NotImplementedError
 
-    def take_notification(self, method: str, params: Object) -> None:
+    def handle_notification(self, method: str, params: Object) -> None:
         raise NotImplementedError
 
 

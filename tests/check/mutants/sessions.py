@@ -1,4 +1,4 @@
-"""The sessions of the clean agent: one file each, so that they are there in the next process."""
+"""The sessions of the clean agent, one file each, so that they survive the process."""
 
 import json
 import os
@@ -11,7 +11,7 @@ Object = dict[str, Any]
 MODES = ("ask", "work")
 MODELS = ("small", "large")
 EARLIER = 3
-"""Sessions that are there from the beginning, so that a list has pages."""
+"""Number of initial sessions, so that a list has pages."""
 
 
 class Session:
@@ -22,7 +22,7 @@ class Session:
         self.cwd = cwd
         self.created = created or time.time_ns()
         self.history = history or []
-        self.mode, self.model = MODES[0], MODELS[0]
+        self.mode, self.model, self.fast = MODES[0], MODELS[0], False
         self.prompt_id: Any = None
         self.calls = 0
         self.cancelled = threading.Event()

@@ -1,4 +1,4 @@
-"""For each rule on agents, an agent that breaks it alone: the checker finds that, and nothing else."""
+"""For each rule for agents, an agent breaks only this rule, and the checker finds only that."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.check.mutants.agent_breaches import BREACHES
 from tests.check.mutants.agent_plays import PLAYS, play_of
 
 ROOT = Path(__file__).parents[3]
-JUDGED = [rule for rule in RULES.values() if rule.role == "agent" and rule.area not in REMOTE_AREAS]
+JUDGED = [rule for rule in RULES.values() if rule.side == "agent" and rule.area not in REMOTE_AREAS]
 AGENT_RULES = sorted(rule.id for rule in JUDGED if 1 in rule.versions)
 
 
@@ -25,13 +25,13 @@ def found(report: CheckReport) -> dict[str, str]:
     return {each.id: each.verdict for each in report.results if each.verdict not in ("pass", "not_exercised")}
 
 
-@pytest.mark.parametrize("rule", sorted(BREACHES))
-async def test_an_agent_that_breaks_one_rule_is_found_to_break_that_one(rule: str, tmp_path: Path):
-    play = play_of(rule)
+@pytest.mark.parametrize("name", sorted(BREACHES))
+async def test_agent_breach_is_found(name: str, tmp_path: Path):
+    play, rule = play_of(name), name.partition(" ")[0]
     options = {"auth": "key", "protocols": (1,), **play.options}
     report = await check_agent(
         AgentOptions(
-            command=command(tmp_path, rule),
+            command=command(tmp_path, name),
             env={"PYTHONPATH": str(ROOT)},
             turns=play.turns,
             scenes=frozenset(play.scenes),
@@ -44,7 +44,8 @@ async def test_an_agent_that_breaks_one_rule_is_found_to_break_that_one(rule: st
     assert verdicts.keys() == play.implied.keys(), details
 
 
-async def test_an_agent_that_keeps_every_rule_exercises_them_all_and_raises_no_alarm(tmp_path: Path):
+@pytest.mark.basic
+async def test_clean_agent_exercises_every_rule_without_findings(tmp_path: Path):
     report = await check_agent(
         AgentOptions(
             command=command(tmp_path),
@@ -58,6 +59,7 @@ async def test_an_agent_that_keeps_every_rule_exercises_them_all_and_raises_no_a
     assert report.exit_code() == 0
 
 
-def test_every_rule_on_agents_is_broken_by_an_agent():
-    assert sorted(BREACHES) == AGENT_RULES
+@pytest.mark.basic
+def test_every_agent_rule_has_a_breaking_agent():
+    assert sorted({name.partition(" ")[0] for name in BREACHES}) == AGENT_RULES
     assert PLAYS.keys() <= BREACHES.keys()

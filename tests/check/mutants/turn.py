@@ -1,4 +1,4 @@
-"""A turn of the clean agent, in which it does all that an agent can do."""
+"""A turn of the clean agent, in which it uses every feature."""
 
 import os
 from collections.abc import Callable
@@ -20,8 +20,8 @@ OPTIONS = [
 
 
 def play(agent: "Agent", session: Session) -> None:
-    """Do one thing after the other, until all is done or the turn is cancelled."""
-    for step in (say, tell_state, read, edit, run_command, elicit):
+    """Do one step after another until all are done or the turn is cancelled."""
+    for step in (say, send_state, read, edit, run_command, elicit):
         if session.cancelled.is_set():
             return
         step(agent, session)
@@ -42,7 +42,7 @@ def say(agent: "Agent", session: Session) -> None:
         agent.update(session.id, **chunk)
 
 
-def tell_state(agent: "Agent", session: Session) -> None:
+def send_state(agent: "Agent", session: Session) -> None:
     agent.notify("_clean/note", {"sessionId": session.id, "_meta": {"traceparent": TRACE}})
     agent.update(session.id, "plan", entries=[{"content": "Do all I can", "priority": "high", "status": "in_progress"}])
     agent.update(session.id, "usage_update", used=10, size=1000, cost={"amount": 0.5, "currency": "EUR"})
@@ -131,7 +131,7 @@ def run_command(agent: "Agent", session: Session) -> None:
 
 
 def elicit(agent: "Agent", session: Session) -> None:
-    """Put a form and a page before the user, both at once where the client takes both."""
+    """Show a form and a page to the user, both at once if the client supports both."""
     call_id = announce(agent, session, "other")
     schema = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
     scope = {"sessionId": session.id, "toolCallId": call_id}

@@ -1,4 +1,4 @@
-"""A server of an agent over HTTP and WebSocket that keeps every rule, or all but one: an ASGI application."""
+"""An ASGI server of an agent over HTTP and WebSocket that follows every rule, or all but one."""
 
 import asyncio
 import itertools
@@ -11,14 +11,14 @@ EVENT_STREAM = "text/event-stream"
 
 
 class Refusal(Exception):
-    """An answer that is no success."""
+    """A response with an error status."""
 
     def __init__(self, status):
         self.status = status
 
 
 class Connection:
-    """The sessions of a connection and, for each stream, its events."""
+    """The sessions of a connection, and the events of each stream."""
 
     def __init__(self):
         self.id = str(uuid.uuid4())
@@ -40,7 +40,7 @@ class Connection:
 
 
 class MutantServer:
-    """Serves a small agent; `breach` is the rule to break, without its `ACP-`."""
+    """Serves a small agent. `breach` is the rule to break, without its `ACP-`."""
 
     max_message_bytes = 1024 * 1024
 
@@ -51,7 +51,7 @@ class MutantServer:
         self._numbers = itertools.count(1)
         self._deleted = set()
         self._users = defaultdict(list)
-        """The connections that used each JSON-RPC id: a breach answers all of them."""
+        """The connections that used each JSON-RPC id. A breach answers all of them."""
 
     def breaks(self, rule):
         return self._breach == rule
@@ -77,19 +77,26 @@ class MutantServer:
         if headers.get("content-type") != JSON_TYPE and not self.breaks("HTTP-006"):
             raise Refusal(415)
         message = json.loads(body)
+        is_hello = isinstance(message, dict) and message.get("method") == "initialize"
+        if self.breaks("HTTP-001 never answered") or (self.breaks("HTTP-004 never answered") and not is_hello):
+            await receive_end(receive)
+            return
         if isinstance(message, list):
             raise Refusal(400 if self.breaks("HTTP-007") else 501)
         if message.get("method") == "initialize":
             await self._initialize(message, send)
             return
         connection = self._find(headers, "HTTP-008", "HTTP-009")
+        if self.breaks("HTTP-004 in place") and "id" in message:
+            await respond(send, 200, json.dumps(self._handle(message)[-1][1]).encode())
+            return
         if connection is not None:
             await self._forward(connection, message, headers)
         status = 200 if self.breaks("HTTP-004") and message.get("method") == "session/cancel" else 202
         await respond(send, status, b"accepted" if self.breaks("HTTP-005") else b"")
 
     def _find(self, headers, missing, unknown):
-        """Return the connection; None where a breach takes what is to be refused."""
+        """Return the connection, or None if a breach accepts an invalid request."""
         name = headers.get("acp-connection-id")
         if name is None:
             if self.breaks(missing):
@@ -133,7 +140,7 @@ class MutantServer:
                 await user.add(self._place(scope, message), answer)
 
     def _place(self, scope, message):
-        """Return the session on whose stream an answer is sent; None for that of the connection."""
+        """Return the session whose stream gets the response, or None for the connection's stream."""
         if self.breaks("HTTP-017") and message["method"] == "session/prompt":
             return None
         if self.breaks("HTTP-016") and message["method"] == "session/load":
@@ -149,9 +156,22 @@ class MutantServer:
             known = connection.sessions | (self._sessions if not self.breaks("HTTP-014") else set())
             if session_id not in known and not self.breaks("HTTP-014"):
                 raise Refusal(404)
-        kind = JSON_TYPE if self.breaks("HTTP-015") and session_id is not None else EVENT_STREAM
+        if self.breaks("HTTP-015 never answered") or (
+            self.breaks("HTTP-015 never answered for a session") and session_id is not None
+        ):
+            await receive_end(receive)
+            return
+        is_other = self.breaks("HTTP-015 other") or (self._breach.startswith("HTTP-015") and session_id is not None)
+        kind = JSON_TYPE if is_other else EVENT_STREAM
         start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode())]}
         await send(start)
+        is_silent = self.breaks("HTTP-016 silent stream") or (
+            self.breaks("HTTP-017 silent session") and session_id is not None
+        )
+        if is_silent or (self.breaks("HTTP-015 held open") and is_other):
+            await send({"type": "http.response.body", "body": b" ", "more_body": True})
+            await receive_end(receive)
+            return
         if connection is None or kind == JSON_TYPE:
             await send({"type": "http.response.body", "body": b""})
             return
@@ -214,24 +234,24 @@ class MutantServer:
     # ── the agent ───────────────────────────────────────────────────────────────────────────────
 
     def _handle(self, message):
-        """Return the messages of the agent that a message leads to, each with its session."""
+        """Return the agent's messages in response to a message, each with its session."""
         method, params = message.get("method"), message.get("params", {})
         if "id" not in message or method is None:
             return []
         session_id = params.get("sessionId")
 
-        def give(result):
+        def respond_with(result):
             return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
         if method == "session/new":
             made = f"session-{next(self._numbers)}"
             self._sessions.add(made)
-            return [(None, give({"sessionId": made}))]
+            return [(None, respond_with({"sessionId": made}))]
         if method in ("session/load", "session/resume") and session_id in self._sessions:
             if not self.breaks("HTTP-024"):
-                return [(None, give({}))]
+                return [(None, respond_with({}))]
         elif method == "session/prompt":
-            return [(session_id, each) for each in (*updates(session_id), give({"stopReason": "end_turn"}))]
+            return [(session_id, each) for each in (*updates(session_id), respond_with({"stopReason": "end_turn"}))]
         error = {"code": -32601, "message": "no such method, or session"}
         return [(None, {"jsonrpc": "2.0", "id": message["id"], "error": error})]
 

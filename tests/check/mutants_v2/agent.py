@@ -1,6 +1,6 @@
-"""The clean agent of version 2: it keeps every rule, but the one that it is told to break.
+"""The clean version 2 agent, which follows every rule except the one to break.
 
-`python -m tests.check.mutants_v2.agent DIRECTORY [RULE]`: sessions are kept in the directory.
+`python -m tests.check.mutants_v2.agent DIRECTORY [RULE]` stores the sessions in the directory.
 """
 
 import queue
@@ -19,7 +19,7 @@ from tests.check.mutants.turn import PIXEL, TRACE
 UNSUPPORTED_VERSION = -32022
 CANCELLED = -32800
 OFFER_S = 0.2
-"""How long a tool call can be cancelled, in every turn."""
+"""How long a tool call can be cancelled in every turn."""
 COMMAND = {"type": "command", "name": "review", "description": "Review the changes"}
 OPTIONS = [
     {"optionId": "no", "name": "Reject", "kind": "reject_once"},
@@ -32,7 +32,7 @@ def _text(words: str) -> Object:
 
 
 class AgentOfV2(Agent):
-    """Serves one client. Each method is small, for a breach to replace it."""
+    """Serves one client. Each method is small, so that a breach can replace it."""
 
     def __init__(self, session_files: SessionFiles, breach: Any) -> None:
         self.held: dict[str, list[tuple[Any, Object]]] = {}
@@ -40,7 +40,7 @@ class AgentOfV2(Agent):
         self.questions: dict[str, list[tuple[Any, queue.Queue[Object]]]] = {}
         super().__init__(session_files, breach)
 
-    def take_request(self, request_id: Any, method: str, params: Any) -> None:
+    def handle_request(self, request_id: Any, method: str, params: Any) -> None:
         handlers = {
             "initialize": self.initialize,
             "auth/login": self.authenticate,
@@ -54,13 +54,13 @@ class AgentOfV2(Agent):
         }
         try:
             if method == "session/prompt":
-                self.take_prompt(request_id, params)
+                self.handle_prompt(request_id, params)
             elif method == "session/close":
                 threading.Thread(target=self.close_session, args=(request_id, params), daemon=True).start()
             elif method in handlers:
                 self.result(request_id, method, handlers[method](params))
             else:
-                self.take_strange_request(request_id, method)
+                self.handle_strange_request(request_id, method)
         except Refused as refused:
             self.error(request_id, method, refused.code, str(refused), refused.data)
 
@@ -112,18 +112,23 @@ class AgentOfV2(Agent):
         named = [
             {"configId" if key == "id" else key: value for key, value in each.items()} for each in session.options()
         ]
-        return [*named, {"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": False}]
+        return [*named, {"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": session.fast}]
 
     def set_option(self, params: Object) -> Object:
         session = self.find(params)
+        self.check_value_type(params)
         if params["configId"] == "fast" and params["type"] == "boolean":
-            changed = [each | {"currentValue": params["value"]} for each in self.options(session)[-1:]]
-            return {"configOptions": [*self.options(session)[:-1], *changed]}
+            session.fast = params["value"]
+            return {"configOptions": self.options(session)}
         values = {"mode": MODES, "model": MODELS}
         if params["value"] not in values.get(params["configId"], ()):
             raise Refused(INVALID_PARAMS, "there is no such option or value")
         setattr(session, params["configId"], params["value"])
         return {"configOptions": self.options(session)}
+
+    def check_value_type(self, params: Object) -> None:
+        if params["type"] not in ("id", "boolean"):
+            raise Refused(INVALID_PARAMS, "there is no such type of values")
 
     def find(self, params: Object) -> Session:
         session = self.open.get(params["sessionId"])
@@ -141,7 +146,7 @@ class AgentOfV2(Agent):
     def not_found(self, params: Object) -> Refused:
         return Refused(NOT_FOUND, "there is no such session", {"sessionId": params["sessionId"]})
 
-    # ── coming back ─────────────────────────────────────────────────────────────────────────────
+    # ── resuming ────────────────────────────────────────────────────────────────────────────────
 
     def resume(self, params: Object) -> Object:
         cursor = params.get("replayFrom")
@@ -150,7 +155,7 @@ class AgentOfV2(Agent):
         session = self.fetch(params)
         if cursor is not None:
             self.replay(session)
-        self.tell_state(session, "idle")
+        self.send_state(session, "idle")
         return self.settings(session)
 
     def close_session(self, request_id: Any, params: Object) -> None:
@@ -166,9 +171,14 @@ class AgentOfV2(Agent):
     def cancel(self, session: Session) -> None:
         session.cancelled.set()
         self.refuse_held(session)
-        for request_id, answer in self.questions.pop(session.id, []):
+        for request_id, answer in self.pop_questions(session):
             self.notify("$/cancel_request", {"requestId": request_id})
             answer.put({})
+
+    def pop_questions(self, session: Session) -> list[tuple[Any, queue.Queue[Object]]]:
+        """Return the open questions of a session. The lock also covers a question that is being sent."""
+        with self.lock:
+            return self.questions.pop(session.id, [])
 
     def refuse_held(self, session: Session) -> None:
         for request_id, _ in self.held.pop(session.id, []):
@@ -189,7 +199,7 @@ class AgentOfV2(Agent):
 
     # ── work ────────────────────────────────────────────────────────────────────────────────────
 
-    def take_prompt(self, request_id: Any, params: Object) -> None:
+    def handle_prompt(self, request_id: Any, params: Object) -> None:
         blocks = params.get("prompt")
         if not isinstance(blocks, list):
             raise Refused(INVALID_PARAMS, "prompt is a list")
@@ -216,30 +226,30 @@ class AgentOfV2(Agent):
         self.result(request_id, "session/prompt", {"messageId": message_id})
 
     def keep(self, session: Session, sessionUpdate: str, **fields: Any) -> None:
-        """Send an update that a replay has too."""
+        """Send an update and store it for replays."""
         session.history.append({"sessionUpdate": sessionUpdate, **fields})
         self.update(session.id, sessionUpdate, **fields)
 
-    def tell_state(self, session: Session, state: str, **fields: Any) -> None:
+    def send_state(self, session: Session, state: str, **fields: Any) -> None:
         self.update(session.id, "state_update", state=state, background=[], **fields)
 
     def work(self, session: Session) -> None:
-        self.tell_state(session, "running")
-        for step in (self.say, self.tell, self.edit, self.run_command, self.elicit):
+        self.send_state(session, "running")
+        for step in (self.say, self.send_other_updates, self.edit, self.run_command, self.elicit):
             if not session.cancelled.is_set():
                 step(session)
         self.session_files.save(session)
         with self.lock:
             self.end_work(session)
             session.idle.set()
-            self.take_held(session)
+            self.handle_held(session)
 
     def end_work(self, session: Session) -> None:
-        self.tell_state(session, "idle", stopReason="cancelled" if session.cancelled.is_set() else "end_turn")
+        self.send_state(session, "idle", stopReason="cancelled" if session.cancelled.is_set() else "end_turn")
 
-    def take_held(self, session: Session) -> None:
+    def handle_held(self, session: Session) -> None:
         for request_id, params in self.held.pop(session.id, []):
-            self.take_prompt(request_id, params)
+            self.handle_prompt(request_id, params)
 
     def say(self, session: Session) -> None:
         thought, said = f"thought-{uuid.uuid4()}", f"agent-{uuid.uuid4()}"
@@ -252,7 +262,7 @@ class AgentOfV2(Agent):
         ]
         self.keep(session, "agent_message", messageId=said, content=content)
 
-    def tell(self, session: Session) -> None:
+    def send_other_updates(self, session: Session) -> None:
         self.notify("_clean/note", {"sessionId": session.id, "_meta": {"traceparent": TRACE}})
         entries = [{"content": "Do all I can", "priority": "high", "status": "in_progress"}]
         self.update(session.id, "plan_update", plan={"type": "items", "planId": "plan", "entries": entries})
@@ -297,7 +307,7 @@ class AgentOfV2(Agent):
         with self.lock:
             answer = self.begin("session/request_permission", params)
             self.questions.setdefault(session.id, []).append((self._ids, answer))
-        self.tell_state(session, "requires_action")
+        self.send_state(session, "requires_action")
         outcome = (answer.get(timeout=ANSWER_TIMEOUT_S).get("result") or {}).get("outcome", {})
         self.questions.pop(session.id, None)
         if session.cancelled.is_set():
@@ -306,7 +316,7 @@ class AgentOfV2(Agent):
         return self.approves(outcome)
 
     def go_on(self, session: Session) -> None:
-        self.tell_state(session, "running")
+        self.send_state(session, "running")
 
     def approves(self, outcome: Object) -> bool:
         return outcome.get("outcome") == "selected" and outcome.get("optionId") == "yes"
@@ -335,7 +345,7 @@ class AgentOfV2(Agent):
         terminal_stopped.wait(OFFER_S if call_stopped.is_set() else 0)
         del self.item_cancels[terminal_id]
         self.end_terminal(session, terminal_id, data)
-        self.tell_state(session, "running")
+        self.send_state(session, "running")
 
     def terminal(self, session: Session, terminal_id: str, **fields: Any) -> None:
         self.update(session.id, "terminal_update", terminalId=terminal_id, **fields)
@@ -351,7 +361,7 @@ class AgentOfV2(Agent):
             session.history.append({"sessionUpdate": "tool_call_update", **kept})
 
     def elicit(self, session: Session) -> None:
-        """Put a form and a page before the user, both at once where the client takes both."""
+        """Show a form and a page to the user, both at once if the client supports both."""
         schema = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
         scope = {"sessionId": session.id, "toolCallId": f"edit-{session.calls - 1}"}
         form: Object = {**scope, "mode": "form", "message": "Your name?", "requestedSchema": schema}

@@ -1,6 +1,6 @@
-"""The clean client of version 2: it uses all that an agent offers and keeps every rule, but the one it is to break.
+"""The clean version 2 client, which uses every feature of an agent and follows every rule except the one to break.
 
-`python -m tests.check.mutants_v2.client RULE DIRECTORY COMMAND…`: starts the agent, works in the directory, and ends.
+`python -m tests.check.mutants_v2.client RULE DIRECTORY COMMAND…` starts the agent, works in the directory, and exits.
 """
 
 import sys
@@ -14,14 +14,14 @@ from tests.check.mutants.peer import INVALID_PARAMS, Breach, Object, Refused
 
 
 class ClientOfV2(Client):
-    """Drives one agent. Each method is small, for a breach to replace it."""
+    """Drives one agent. Each method is small, so that a breach can replace it."""
 
     def __init__(self, command: Sequence[str], directory: str, breach: Breach | None) -> None:
         self.is_idle = threading.Event()
         super().__init__(command, directory, breach)
 
     def talk(self) -> None:
-        greeting = self.ask("initialize", self.greeting())
+        greeting = self.greet()
         self.offered = greeting["capabilities"]
         self.log_in(greeting["authMethods"])
         opened = self.ask("session/new", self.opening())
@@ -30,7 +30,7 @@ class ClientOfV2(Client):
         self.set_up(opened)
         self.prompt(opened)
         if self.offers("session.delete"):
-            self.come_back()
+            self.reopen_sessions()
 
     def greeting(self) -> Object:
         capabilities = {"elicitation": {"form": {}}}
@@ -57,7 +57,7 @@ class ClientOfV2(Client):
     def prompt(self, opened: Object) -> None:
         params = {"sessionId": self.session_id, "prompt": self.blocks(), "_meta": {"traceparent": TRACE}}
         answer = self.begin("session/prompt", params)
-        with suppress(BrokenPipeError):  # the agent may have died of the prompt; `lose` sees to that
+        with suppress(BrokenPipeError):  # the agent may have exited because of the prompt, which `lose` handles
             self.notify("_clean/note", {"sessionId": self.session_id})
         answer.get(timeout=30)
         self.is_idle.wait(30)
@@ -65,7 +65,7 @@ class ClientOfV2(Client):
     def offers(self, path: str) -> bool:
         return super().offers({"promptCapabilities.image": "session.prompt.image"}.get(path, path))
 
-    def come_back(self) -> None:
+    def reopen_sessions(self) -> None:
         place = {"sessionId": self.session_id}
         self.ask("session/close", place)
         page = self.ask("session/list", {})
@@ -74,13 +74,13 @@ class ClientOfV2(Client):
         self.ask("session/resume", {**place, "cwd": self.directory, "replayFrom": {"type": "start"}})
         self.ask("session/delete", place)
 
-    def take_notification(self, method: str, params: Object) -> None:
+    def handle_notification(self, method: str, params: Object) -> None:
         if method == "session/update":
-            self.take_update(params["update"])
+            self.handle_update(params["update"])
         else:
-            super().take_notification(method, params)
+            super().handle_notification(method, params)
 
-    def take_update(self, update: Object) -> None:
+    def handle_update(self, update: Object) -> None:
         if update.get("state") == "idle":
             self.is_idle.set()
         if (update.get("capabilities") or {}).get("cancel") is not None:

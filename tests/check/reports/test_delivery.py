@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import dragoman
+from tests.table import each_row
+
 CHECK = [sys.executable, "-m", "dragoman", "check"]
 DEADLINE_S = 60
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
@@ -17,13 +20,12 @@ MUST = "ACP-WIRE-001"
 
 
 def check(*arguments, **more):
-    given = {"capture_output": True, "text": True, "timeout": DEADLINE_S, "check": False}
-    return subprocess.run([*CHECK, *map(str, arguments)], **(given | more))
+    return dragoman("check", *map(str, arguments), **more)
 
 
 @pytest.fixture
 def trace(tmp_path):
-    """A recording of an agent that prints a banner, and says no name."""
+    """Create a recording of an agent that prints a banner and sends no name."""
     answer = {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1, "agentCapabilities": {}}}
     lines = [{"dir": "client", "message": INITIALIZE}, BANNER, {"dir": "agent", "message": answer}]
     path = tmp_path / "trace.ndjson"
@@ -33,14 +35,14 @@ def trace(tmp_path):
 
 @pytest.fixture
 def tidy(tmp_path):
-    """A recording in which only what is recommended is missing."""
+    """Create a recording that only breaks recommendations."""
     answer = {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1, "agentCapabilities": {}}}
     path = tmp_path / "tidy.ndjson"
     path.write_text("".join(json.dumps(line) + "\n" for line in (INITIALIZE, answer)))
     return path
 
 
-def test_a_rule_that_fails_is_exit_code_1_and_is_shown_with_its_proof(trace):
+def test_failed_rule_is_exit_code_1_with_evidence(trace):
     done = check("trace", trace, "--role", "agent")
     assert done.returncode == 1
     assert f"FAIL  {MUST}" in done.stdout
@@ -48,14 +50,14 @@ def test_a_rule_that_fails_is_exit_code_1_and_is_shown_with_its_proof(trace):
     assert "\x1b" not in done.stdout
 
 
-def test_what_is_only_recommended_does_not_count_with_level_must(tidy):
+def test_level_must_ignores_should_rules(tidy):
     assert check("trace", tidy, "--role", "agent").returncode == 1
     done = check("trace", tidy, "--role", "agent", "--level", "must")
     assert done.returncode == 0
     assert f"FAIL  {SHOULD}" in done.stdout
 
 
-def test_json_goes_to_stdout_alone(trace):
+def test_stdout_only_contains_json(trace):
     done = check("trace", trace, "--format", "json")
     read = json.loads(done.stdout)
     verdicts = {each["id"]: each["verdict"] for each in read["results"]}
@@ -64,14 +66,14 @@ def test_json_goes_to_stdout_alone(trace):
     assert done.stderr == ""
 
 
-def test_a_report_goes_to_the_file_that_was_named(trace, tmp_path):
+def test_report_is_written_to_the_named_file(trace, tmp_path):
     path = tmp_path / "report.html"
     done = check("trace", trace, "--format", "html", "--output", path)
     assert (done.returncode, done.stdout) == (1, "")
     assert path.read_text().startswith("<!doctype html>")
 
 
-def test_a_baseline_makes_what_is_known_no_failure(trace, tmp_path):
+def test_baseline_excuses_known_failures(trace, tmp_path):
     path = tmp_path / "baseline.json"
     written = check("trace", trace, "--role", "agent", "--baseline", path, "--write-baseline")
     assert written.returncode == 0
@@ -81,36 +83,36 @@ def test_a_baseline_makes_what_is_known_no_failure(trace, tmp_path):
     assert f"FAIL (known)  {MUST}" in done.stdout
 
 
-def test_what_passes_again_is_to_leave_the_baseline(trace, tidy, tmp_path):
+def test_passing_rule_should_leave_the_baseline(trace, tidy, tmp_path):
     path = tmp_path / "baseline.json"
     check("trace", trace, "--role", "agent", "--baseline", path, "--write-baseline")
     done = check("trace", tidy, "--role", "agent", "--baseline", path)
     assert done.returncode == 0
-    assert f"{MUST} passes now; take it out of {path}" in done.stderr
+    assert f"{MUST} passes now; remove it from {path}" in done.stderr
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "words"),
     [
         (["trace", "missing"], "No such file"),
         (["trace", "{trace}", "--baseline", "missing"], "the baseline missing cannot be read"),
-        (["trace", "{trace}", "--write-baseline"], "say --baseline FILE too"),
+        (["trace", "{trace}", "--write-baseline"], "add --baseline FILE"),
         (["trace", "{trace}", "--output", "no/such/place"], "cannot be written"),
-        (["matrix", "report.json"], "say NAME=FILE"),
-        (["agent", "--url", "http://127.0.0.1:1/acp", "--", "agent"], "leave one of them out"),
-        (["client"], "which client?"),
+        (["matrix", "report.json"], "expected NAME=FILE"),
+        (["agent", "--url", "http://127.0.0.1:1/acp", "--", "agent"], "use only one of them"),
+        (["client"], "no client given"),
         ([], "ACTION"),
         (["agent", "--", "/no/such/agent"], "/no/such/agent"),
     ],
 )
-def test_a_wrong_use_is_exit_code_2_and_says_what_to_do(arguments, words, trace):
+def test_usage_error_is_exit_code_2_with_a_fix(arguments, words, trace):
     done = check(*(str(each).replace("{trace}", str(trace)) for each in arguments))
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_reports_stand_side_by_side(trace, tidy, tmp_path):
+def test_reports_are_compared_in_columns(trace, tidy, tmp_path):
     for name, path in (("a", trace), ("b", tidy)):
         check("trace", path, "--role", "agent", "--format", "json", "--output", tmp_path / f"{name}.json")
     done = check("matrix", f"one={tmp_path / 'a.json'}", f"two={tmp_path / 'b.json'}")
@@ -138,7 +140,7 @@ async def test_in_a_loop(acp_agent):
 """
 
 
-def test_the_pytest_plugin_checks_the_agent_of_a_project(tmp_path):
+def test_pytest_plugin_checks_a_projects_agent(tmp_path):
     (tmp_path / "test_project.py").write_text(PROJECT_TEST)
     (tmp_path / "pytest.ini").write_text(
         f"[pytest]\nasyncio_mode = auto\nacp_agent = {sys.executable} -m dragoman.testing '[]'\n"
@@ -161,7 +163,7 @@ def test_the_pytest_plugin_checks_the_agent_of_a_project(tmp_path):
     assert f"FAIL  {MUST}" in done.stdout
 
 
-def test_pytest_pays_next_to_nothing_for_the_plugin_until_it_is_used():
+def test_unused_pytest_plugin_imports_almost_nothing():
     program = (
         "import sys, pytest; before = {*sys.modules}; import dragoman.check.pytest_plugin; "
         "print(*(sys.modules.keys() - before))"
@@ -172,7 +174,7 @@ def test_pytest_pays_next_to_nothing_for_the_plugin_until_it_is_used():
     assert {"asyncio", "concurrent.futures", "msgspec"}.isdisjoint(done.stdout.split())
 
 
-def test_the_workflow_in_the_docs_names_commands_and_options_that_there_are():
+def test_documented_workflow_uses_existing_commands_and_options():
     workflow = (Path(__file__).parents[3] / "docs" / "check-action.yml").read_text()
     help_text = check("agent", "--help").stdout
     for word in ("--format", "--output", "--baseline"):

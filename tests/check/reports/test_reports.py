@@ -1,4 +1,4 @@
-"""A report says the same in every format, and what an agent said stays text in each."""
+"""Reports agree in every format, and an agent's text stays text in each."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft4Validator
 
-from dragoman.check.baseline import BaselineUnusable, mended, read_baseline, without_known, write_baseline
-from dragoman.check.reports import FORMATS, render, terminal
-from dragoman.check.reports.json import ReportUnreadable
+from dragoman.check.baseline import BaselineError, fixed, read_baseline, without_known, write_baseline
+from dragoman.check.reports import FORMATS, render, text
+from dragoman.check.reports.json import ReportError
 from dragoman.check.reports.json import read as read_report
 from dragoman.check.reports.markdown import matrix
 from dragoman.check.reports.named_report import NamedReport
-from dragoman.check.results import CheckReport, Evidence, Result, summarize
+from dragoman.check.results import CheckReport, Evidence, Result, count_verdicts
 
 SARIF_SCHEMA = Path(__file__).parent / "data" / "sarif-schema-2.1.0.json"
 HOSTILE = "<script>alert(1)</script> & \x1b]0;owned\x07\x1b[31m \u202e | ]]> \" ' \x00 \ud800"
@@ -50,22 +50,22 @@ RESULTS = [
     result("ACP-TOOL-001", "warn", "disputed", detail="hm", evidence=[NOISE]),
     result("ACP-PLAN-001", "not_exercised", detail="needed: a plan"),
 ]
-REPORT = CheckReport("agent", RESULTS, summarize(RESULTS))
+REPORT = CheckReport("agent", RESULTS, count_verdicts(RESULTS))
 SUBJECT = NamedReport(f"my agent {HOSTILE}", REPORT, frozenset({"ACP-NEW-002"}))
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_what_an_agent_said_can_do_nothing_in_any_format(form):
+def test_agent_text_is_harmless_in_every_format(form):
     text = render(SUBJECT, form)
-    assert text.encode()  # which it could not be with half a letter in it
+    assert text.encode()  # impossible with a lone surrogate
     for letter in "\x00\x07\x1b\u202e":
         assert letter not in text
     if form in ("html", "junit", "markdown"):
         assert "<script" not in text
 
 
-def test_the_terminal_shows_failures_first_with_proof_and_fix_and_nothing_else():
-    lines = terminal.render(SUBJECT, width=100).splitlines()
+def test_terminal_shows_failures_first_with_evidence_and_fix():
+    lines = text.render(SUBJECT, width=100).splitlines()
     assert lines[0].endswith("2 failed, 1 warnings, 1 passed, 1 not exercised")
     heads = [line for line in lines if re.match(r"(FAIL|WARN|ERROR|pass)", line)]
     assert [head.split("ACP")[0].strip() for head in heads] == ["FAIL", "FAIL (known)", "WARN"]
@@ -74,15 +74,15 @@ def test_the_terminal_shows_failures_first_with_proof_and_fix_and_nothing_else()
     assert all(len(line) <= 100 for line in lines)
 
 
-def test_the_terminal_has_colours_only_when_told():
-    assert "\x1b[31mFAIL" in terminal.render(SUBJECT, colours=True)
-    assert "\x1b" not in terminal.render(SUBJECT)
+def test_terminal_colours_are_optional():
+    assert "\x1b[31mFAIL" in text.render(SUBJECT, colours=True)
+    assert "\x1b" not in text.render(SUBJECT)
 
 
-def test_verbose_shows_what_passed_and_what_is_needed():
-    text = terminal.render(SUBJECT, verbose=True)
-    assert "pass  ACP-INIT-001" in text
-    assert "needed: a plan" in text
+def test_verbose_shows_passed_and_unexercised_rules():
+    shown = text.render(SUBJECT, verbose=True)
+    assert "pass  ACP-INIT-001" in shown
+    assert "needed: a plan" in shown
 
 
 def test_json_is_one_object_of_results_and_a_summary():
@@ -99,14 +99,14 @@ def test_json_is_read_back_for_the_matrix(tmp_path):
     path.write_text(render(SUBJECT, "json"))
     assert [each.id for each in read_report(str(path)).results] == [each.id for each in RESULTS]
     path.write_text("{}")
-    with pytest.raises(ReportUnreadable, match="no report"):
+    with pytest.raises(ReportError, match="not a report"):
         read_report(str(path))
 
 
-def test_junit_is_xml_with_a_case_a_rule():
+def test_junit_has_one_case_per_rule():
     suites = ET.fromstring(render(SUBJECT, "junit"))
     [suite] = suites
-    assert set(suites.attrib) == {"name", "tests", "failures", "errors"}  # no others by the schema of Jenkins
+    assert set(suites.attrib) == {"name", "tests", "failures", "errors"}  # the schema of Jenkins allows no others
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
     [failure] = suite.findall("testcase/failure")
     assert failure.get("type") == "must"
@@ -117,7 +117,7 @@ def test_junit_is_xml_with_a_case_a_rule():
 def test_sarif_fits_its_schema():
     schema = json.loads(SARIF_SCHEMA.read_bytes())
     results = [*RESULTS, result("ACP-LIST-001", "error", detail="KeyError: 'cursor'")]
-    subject = NamedReport(SUBJECT.name, CheckReport("agent", results, summarize(results)), SUBJECT.known)
+    subject = NamedReport(SUBJECT.name, CheckReport("agent", results, count_verdicts(results)), SUBJECT.known)
     written = json.loads(render(subject, "sarif"))
     assert [error.message for error in Draft4Validator(schema).iter_errors(written)] == []
 
@@ -136,15 +136,15 @@ def test_sarif_names_the_rules_and_the_breaches():
     assert all(each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"])
 
 
-def test_the_matrix_has_a_column_a_subject():
-    other = CheckReport("agent", [result("ACP-INIT-001", "fail", detail="no")], summarize([]))
+def test_matrix_has_one_column_per_subject():
+    other = CheckReport("agent", [result("ACP-INIT-001", "fail", detail="no")], count_verdicts([]))
     lines = matrix([NamedReport("a|b", REPORT), NamedReport("c", other)]).splitlines()
     assert lines[0] == "| rule | level | a\\|b | c |"
     assert "| ACP-INIT-001 The title of ACP-INIT-001 | must | pass | **FAIL** |" in lines
     assert "| ACP-NEW-001 The title of ACP-NEW-001 | must | **FAIL** |  |" in lines
 
 
-def test_the_page_draws_the_exchange_and_allows_nothing_else():
+def test_page_draws_the_exchange_and_forbids_other_content():
     page = render(SUBJECT, "html")
     assert "default-src 'none'" in page
     assert page.count("<svg") == 2
@@ -153,7 +153,7 @@ def test_the_page_draws_the_exchange_and_allows_nothing_else():
     assert "http" not in re.sub(r'<a href="https://agentclientprotocol\.com[^"]*"|xmlns="[^"]*"|http-equiv', "", page)
 
 
-def test_known_failures_do_not_count_and_mended_ones_are_named(tmp_path):
+def test_known_failures_do_not_count_and_fixed_ones_are_named(tmp_path):
     path = str(tmp_path / "baseline.json")
     assert write_baseline(path, REPORT) == 2
     known = frozenset(read_baseline(path))
@@ -162,12 +162,12 @@ def test_known_failures_do_not_count_and_mended_ones_are_named(tmp_path):
     assert without_known(REPORT, known).exit_code() == 0
     assert without_known(REPORT, frozenset({"ACP-NEW-001"})).exit_code() == 1
     assert without_known(REPORT, frozenset({"ACP-NEW-001"})).exit_code("must") == 0
-    assert mended(REPORT, frozenset({"ACP-INIT-001"})) == ["ACP-INIT-001"]
+    assert fixed(REPORT, frozenset({"ACP-INIT-001"})) == ["ACP-INIT-001"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"known":{}}', '{"dragoman-baseline":2,"known":{}}'])
-def test_a_file_that_is_no_baseline_is_told(content, tmp_path):
+def test_file_that_is_not_a_baseline_is_reported(content, tmp_path):
     path = tmp_path / "baseline.json"
     path.write_text(content)
-    with pytest.raises(BaselineUnusable, match=re.escape(str(path))):
+    with pytest.raises(BaselineError, match=re.escape(str(path))):
         read_baseline(str(path))

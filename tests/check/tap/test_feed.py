@@ -1,4 +1,4 @@
-"""The frames from the pumps to the recorder: in order and whole, or counted, and never waited for."""
+"""The frames from the pumps to the recorder arrive in order or are counted, and never block."""
 
 import os
 import threading
@@ -14,10 +14,10 @@ def read_all(pipe):
         yield from frames.feed(data)
 
 
-def test_frames_come_in_order_also_when_nobody_reads_for_a_while():
+def test_frames_arrive_in_order_after_a_slow_reader():
     reading, writing = os.pipe()
     feed = Feed(writing)
-    for number in range(100):  # ten times what the pipe holds
+    for number in range(100):  # ten times the size of the pipe
         feed.put(FrameKind.AGENT if number % 2 else FrameKind.CLIENT, b"%d " % number + CHUNK)
     got = []
     reader = threading.Thread(target=lambda: got.extend(read_all(reading)))
@@ -30,7 +30,7 @@ def test_frames_come_in_order_also_when_nobody_reads_for_a_while():
     assert all(frame.data.endswith(CHUNK) for frame in got)
 
 
-def test_what_is_too_much_is_left_out_and_counted_to_the_byte():
+def test_excess_bytes_are_dropped_and_counted():
     reading, writing = os.pipe()
     feed = Feed(writing, max_waiting_bytes=1_000_000)
     for _ in range(100):
@@ -41,13 +41,13 @@ def test_what_is_too_much_is_left_out_and_counted_to_the_byte():
     feed.close(10)
     reader.join(10)
     os.close(reading)
-    told = sum(len(frame.data) for frame in got if frame.kind == FrameKind.AGENT)
+    sent = sum(len(frame.data) for frame in got if frame.kind == FrameKind.AGENT)
     skipped = sum(int(frame.data) for frame in got if frame.kind == FrameKind.SKIPPED)
     assert skipped > 0
-    assert told + skipped == 100 * len(CHUNK)
+    assert sent + skipped == 100 * len(CHUNK)
 
 
-def test_what_nobody_came_to_read_is_counted_at_the_end():
+def test_unread_bytes_are_counted_at_the_end():
     reading, writing = os.pipe()
     feed = Feed(writing)
     for _ in range(100):
@@ -60,7 +60,7 @@ def test_what_nobody_came_to_read_is_counted_at_the_end():
     assert left + in_pipe == 100 * (HEADER_BYTES + len(CHUNK))
 
 
-def test_a_scribe_that_is_gone_is_no_reason_to_fail():
+def test_feed_survives_an_exited_recorder():
     reading, writing = os.pipe()
     feed = Feed(writing)
     os.close(reading)
@@ -70,7 +70,7 @@ def test_a_scribe_that_is_gone_is_no_reason_to_fail():
     feed.close(1)
 
 
-def test_frames_are_cut_from_any_pieces():
+def test_frames_are_split_from_any_pieces():
     reading, writing = os.pipe()
     feed = Feed(writing)
     for data in (b"", b"a", b"bc\n"):

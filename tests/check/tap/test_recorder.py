@@ -1,4 +1,4 @@
-"""The recorder of a tap records at once, judges after, and counts what it could not judge."""
+"""The recorder of a tap records immediately, judges later, and counts unjudged messages."""
 
 import json
 
@@ -7,8 +7,8 @@ from dragoman.check.tap.feed import Frame, FrameKind
 from dragoman.check.tap.recorder import FindingLog, TapRecorder
 from dragoman.check.tap.recording import Recording, Redaction, keep_all
 from dragoman.check.trace import read_trace
-from dragoman.protocol.recorder import TrajectoryFile
-from dragoman.protocol.trajectory import read_trajectory
+from dragoman.recording.recorder import TrajectoryFile
+from dragoman.recording.trajectory import read_trajectory
 
 NOISE = b"no message\n"
 UPDATE = b'{"jsonrpc":"2.0","method":"_extension","params":{}}\n'
@@ -26,53 +26,53 @@ def agent(data, time_ns=1_000_000_000):
 def test_lines_torn_over_frames_are_one_message(tmp_path):
     tap_recorder = recorder_to(tmp_path / "out")
     for at in range(0, len(UPDATE), 7):
-        tap_recorder.take(agent(UPDATE[at : at + 7]))
+        tap_recorder.process(agent(UPDATE[at : at + 7]))
     assert any("1 messages" in line for line in tap_recorder.finish())
     [record] = read_trajectory(tmp_path / "out")
     assert record.message == json.loads(UPDATE)
 
 
-def test_the_times_are_those_at_which_the_bytes_passed(tmp_path):
+def test_recorded_times_are_those_of_the_bytes(tmp_path):
     tap_recorder = recorder_to(tmp_path / "out")
-    tap_recorder.take(agent(UPDATE, 5_000_000_000))
-    tap_recorder.take(agent(UPDATE, 7_500_000_000))
+    tap_recorder.process(agent(UPDATE, 5_000_000_000))
+    tap_recorder.process(agent(UPDATE, 7_500_000_000))
     tap_recorder.finish()
     assert [record.time for record in read_trajectory(tmp_path / "out")] == [5000, 7500]
 
 
-def test_after_a_gap_nothing_is_judged_and_the_gap_is_told(tmp_path):
+def test_nothing_is_judged_after_a_reported_gap(tmp_path):
     tap_recorder = recorder_to(tmp_path / "out")
-    tap_recorder.take(agent(UPDATE + b'{"half of a mess'))
-    tap_recorder.take(Frame(FrameKind.SKIPPED, 1, b"1234"))
-    tap_recorder.take(agent(b'age":1}\n' + NOISE))
+    tap_recorder.process(agent(UPDATE + b'{"half of a mess'))
+    tap_recorder.process(Frame(FrameKind.SKIPPED, 1, b"1234"))
+    tap_recorder.process(agent(b'age":1}\n' + NOISE))
     said = "\n".join(tap_recorder.finish())
-    assert "1,234 bytes passed too fast" in said
+    assert "1,234 bytes came too fast" in said
     assert "ACP-WIRE-001" not in said
-    assert "no breach was seen in the part that was judged" in said
+    assert "no violation in the part that was judged" in said
     records = list(read_trajectory(tmp_path / "out"))
     assert [record.kind for record in records] == ["received", "event", "noise"]
     assert records[1].event == "skipped 1234 bytes"
 
 
-def test_a_judge_that_falls_too_far_behind_stops_and_says_how_much_it_missed(tmp_path, monkeypatch):
+def test_slow_judge_stops_and_counts_missed_messages(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "MAX_WAITING_BYTES", 1000)
     tap_recorder = recorder_to(tmp_path / "out")
-    tap_recorder.take(agent(UPDATE * 100))
+    tap_recorder.process(agent(UPDATE * 100))
     said = "\n".join(tap_recorder.finish())
-    assert "100 messages were not judged here" in said
+    assert "100 messages came too fast to be judged" in said
     assert "dragoman check trace" in said
     assert len(list(read_trajectory(tmp_path / "out"))) == 100
 
 
-def test_what_the_tap_finds_a_trace_of_its_recording_finds_too(tmp_path):
+def test_tap_and_trace_of_its_recording_agree(tmp_path):
     tap_recorder = recorder_to(tmp_path / "out")
-    tap_recorder.take(agent(NOISE))
+    tap_recorder.process(agent(NOISE))
     assert any("ACP-WIRE-001" in line for line in tap_recorder.finish())
     [conversation] = read_trace(tmp_path / "out").conversations
     assert [entry.line for entry in conversation.entries] == [b"no message"]
 
 
-def test_tokens_are_hidden_by_name_and_by_looks_and_json_stays_json(monkeypatch):
+def test_tokens_are_redacted_by_name_and_form(monkeypatch):
     monkeypatch.setenv("OTHER_TOKEN", "canary-of-the-environment")
     clean_all = Redaction().clean_all
     line = {
@@ -90,16 +90,18 @@ def test_tokens_are_hidden_by_name_and_by_looks_and_json_stays_json(monkeypatch)
     assert cleaned["inputTokens"] == 12
 
 
-def test_each_kind_of_secret_is_found_by_itself(monkeypatch):
+def test_each_kind_of_secret_is_redacted(monkeypatch):
     monkeypatch.setenv("OTHER_TOKEN", "canary-of-the-environment")
-    for name, value in {
-        "env": {"A": "canary"},
-        "headers": [{"name": "A", "value": "canary"}],
-        "mcpServers": [{"name": "a", "args": ["canary"]}],
-        "PASSWORD": "canary",
-        "text": "xoxb-canary-canary",
-        "other": "canary-of-the-environment",
-    }.items():
+    prefixes = ("sk-", "sk_live_", "pk_", "rk-", "ghp_", "github_pat_", "glpat-", "xoxb-", "hf_", "npm_", "pypi-")
+    for name, value in [
+        ("env", {"A": "canary"}),
+        ("headers", [{"name": "A", "value": "canary"}]),
+        ("mcpServers", [{"name": "a", "args": ["canary"]}]),
+        ("PASSWORD", "canary"),
+        *(("text", f"{prefix}canary-canary") for prefix in prefixes),
+        ("text", "AKIACANARYCANARYCANARY"),
+        ("other", "canary-of-the-environment"),
+    ]:
         [cleaned] = Redaction().clean_all([json.dumps({name: value}).encode()])
-        assert b"canary" not in cleaned, name
+        assert b"canary" not in cleaned.lower(), value
         assert json.loads(cleaned)

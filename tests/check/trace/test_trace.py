@@ -1,4 +1,4 @@
-"""Recordings of many makers are read as the same conversation, and bad ones are told with the line."""
+"""Recordings in different formats are read as the same conversation, and invalid ones are reported with the line."""
 
 import gzip
 import json
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.check.trace import TraceUnreadable, check_trace, read_trace
+from dragoman.check.trace import TraceError, check_trace, read_trace
 from dragoman.client import Recorder
+from tests.table import each_row
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -64,7 +65,7 @@ def one(path):
     return conversation
 
 
-def test_a_byte_order_mark_is_passed_over(write):
+def test_byte_order_mark_is_skipped(write):
     assert said(one(write("\ufeff" + json.dumps(INITIALIZE), *[message for _, message in TALK[1:]]))) == TALK
 
 
@@ -80,12 +81,12 @@ CANCEL = ("client", {"jsonrpc": "2.0", "method": "session/cancel", "params": {"s
 
 
 @pytest.mark.parametrize(("between", "verdict"), [([], None), ([("agent", UPDATE)], "warn")])
-def test_without_times_going_on_after_a_cancel_is_a_doubt(write, between, verdict):
+def test_untimed_work_after_a_cancel_is_a_warning(write, between, verdict):
     path = write(*directed(*TALK[:-1], CANCEL, *between, TALK[-1]))
     assert failures(path).get("ACP-CANCEL-001") == verdict
 
 
-def test_without_times_a_request_is_forgotten_when_those_after_it_were_answered(write):
+def test_untimed_request_is_forgotten_if_later_ones_were_answered(write):
     def ask(number):
         return "client", {"jsonrpc": "2.0", "id": number, "method": "session/list", "params": {}}
 
@@ -97,7 +98,7 @@ def test_without_times_a_request_is_forgotten_when_those_after_it_were_answered(
     assert "ACP-WIRE-011" not in failures(write(*directed(*TALK, ask(5), *later[:-1])))
 
 
-def test_what_comes_before_initialize_is_early_where_nothing_can_have_come_before(write):
+def test_message_before_the_first_initialize_is_early(write):
     assert failures(write(*directed(("agent", UPDATE), *TALK))).get("ACP-NEW-003") == "fail"
     assert "ACP-NEW-003" not in failures(write(*directed(("agent", UPDATE), ("agent", ENDED), *TALK)))
 
@@ -112,7 +113,7 @@ def test_our_own_trajectory(tmp_path):
     assert said(one(path)) == TALK
 
 
-def test_our_own_trajectory_whose_end_is_torn(tmp_path):
+def test_our_own_trajectory_with_a_torn_end(tmp_path):
     path = tmp_path / "trajectory"
     with Recorder(path) as recorder:
         recorder.sent(json.dumps(INITIALIZE).encode())
@@ -126,13 +127,13 @@ def test_our_own_trajectory_whose_end_is_torn(tmp_path):
         assert said(trace.conversations[0]) == TALK[:count]
 
 
-def test_our_own_trajectory_that_was_altered_is_told_with_the_line(tmp_path):
+def test_altered_trajectory_is_reported_with_its_line(tmp_path):
     path = tmp_path / "trajectory"
     with Recorder(path) as recorder:
         recorder.sent(json.dumps(INITIALIZE).encode())
         recorder.received([json.dumps(INITIALIZED).encode()])
     path.write_bytes(path.read_bytes().replace(b'"result"', b'"resulT"'))
-    with pytest.raises(TraceUnreadable) as caught:
+    with pytest.raises(TraceError) as caught:
         read_trace(path)
     assert caught.value.line == 5
 
@@ -152,25 +153,25 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_a_direction_in_any_spelling(spelling, write):
+@each_row("spelling", SPELLINGS.values())
+def test_direction_in_any_spelling(spelling, write):
     name, client, agent, message_name = spelling
     path = write(*({name: client if sender == "client" else agent, message_name: message} for sender, message in TALK))
     assert read_trace(path).format == "directed"
     assert said(one(path)) == TALK
 
 
-def test_in_and_out_as_the_agent_sees_them(write):
+def test_in_and_out_from_the_agents_view(write):
     path = write(*({"dir": "in" if sender == "client" else "out", "message": message} for sender, message in TALK))
     assert said(one(path)) == TALK
 
 
-def test_messages_as_text_keep_what_is_no_json(write):
+def test_messages_as_text_keep_invalid_json(write):
     lines = [{"dir": "client", "line": json.dumps(INITIALIZE)}, {"dir": "agent", "line": "Starting up!"}]
     assert [entry.line for entry in one(write(*lines)).entries] == [json.dumps(INITIALIZE).encode(), b"Starting up!"]
 
 
-def test_a_direction_inside_the_message_itself_is_taken_out(write):
+def test_direction_inside_the_message_is_removed(write):
     path = write({"from": "client", "ts": 12.0, **INITIALIZE}, {"from": "agent", "ts": 12.5, **INITIALIZED})
     assert said(one(path)) == TALK[:2]
 
@@ -187,8 +188,8 @@ def test_times_as_dates(write):
     assert [entry.at_s for entry in one(path).entries] == [0.0, 2.25]
 
 
-def test_a_journal_of_acpx_is_a_conversation_for_each_start_of_the_agent():
-    """Recorded by acpx 0.19.1: a turn allowed, one denied, one allowed, and one after the agent was started anew."""
+def test_acpx_journal_has_one_conversation_per_agent_start():
+    """Recorded with acpx 0.19.1: an allowed, a denied and an allowed turn, then one after an agent restart."""
     journal = Path(__file__).parent / "data" / "acpx-0.19.1.stream.ndjson"
     first, second = read_trace(journal).conversations
     assert [sum(b'"method":"session/prompt"' in entry.line for entry in each.entries) for each in (first, second)] == [
@@ -200,13 +201,13 @@ def test_a_journal_of_acpx_is_a_conversation_for_each_start_of_the_agent():
     assert report.summary.passed > 90
 
 
-def test_bare_messages_as_acpx_wrote_them_before_its_journal(write):
+def test_bare_messages_of_older_acpx_versions(write):
     path = write(*(message for _, message in TALK), name="x.stream.ndjson")
     assert read_trace(path).format == "messages"
     assert said(one(path)) == TALK
 
 
-def test_bare_answers_to_both_sides_with_the_same_id_are_told_apart(write):
+def test_bare_responses_with_the_same_id_are_distinguished(write):
     asked = {"jsonrpc": "2.0", "id": 3, "method": "fs/read_text_file", "params": {"sessionId": "s", "path": "/a"}}
     read = {"jsonrpc": "2.0", "id": 3, "result": {"content": "text"}}
     talk = [*TALK[:5], ("agent", asked), ("client", read), ("agent", ENDED)]
@@ -236,7 +237,7 @@ def test_a_trace_of_the_conductor(write):
     assert one(path).entries[1].at_s == 0.5
 
 
-def test_a_chain_of_the_conductor_is_a_conversation_for_each_pair_without_mcp(write):
+def test_conductor_chain_has_one_conversation_per_pair(write):
     greeting = {**INITIALIZE, "method": "_proxy/initialize"}
     tools = {"id": "m", "method": "tools/list", "params": {}}
     path = write(
@@ -258,7 +259,7 @@ def test_a_gzipped_recording(tmp_path):
     assert said(one(path)) == TALK
 
 
-def test_a_last_line_that_was_cut_short_is_left_out(write):
+def test_incomplete_last_line_is_left_out(write):
     trace = read_trace(write(INITIALIZE, INITIALIZED, '{"jsonrpc":"2.0","id":2,"meth', end=""))
     assert trace.torn
     assert said(trace.conversations[0]) == TALK[:2]
@@ -267,29 +268,29 @@ def test_a_last_line_that_was_cut_short_is_left_out(write):
 @pytest.mark.parametrize(
     ("lines", "number", "words"),
     [
-        ((INITIALIZE, "garbage", INITIALIZED), 2, "expected a JSON object a line, and found 'garbage'"),
+        ((INITIALIZE, "garbage", INITIALIZED), 2, "expected one JSON object per line, found 'garbage'"),
         ((INITIALIZE, INITIALIZED, {"neither": "nor"}), 3, "expected a message"),
-        (({"dir": "in", "message": INITIALIZED}, {"message": {}}), 2, "expected the sender"),
-        (({"dir": "in", "message": INITIALIZED}, {"dir": "out"}), 2, "expected the message"),
-        (({"weather": "fine"},), 1, "no known recording begins like this"),
-        (("<html>", "</html>"), 1, "expected a JSON object a line"),
+        (({"dir": "in", "message": INITIALIZED}, {"message": {}}), 2, "no sender found"),
+        (({"dir": "in", "message": INITIALIZED}, {"dir": "out"}), 2, "no message found"),
+        (({"weather": "fine"},), 1, "this is not a known recording"),
+        (("<html>", "</html>"), 1, "expected one JSON object per line"),
     ],
 )
-def test_a_bad_recording_is_told_with_the_line(lines, number, words, write):
-    with pytest.raises(TraceUnreadable) as caught:
+def test_invalid_recording_is_reported_with_its_line(lines, number, words, write):
+    with pytest.raises(TraceError) as caught:
         read_trace(write(*lines))
     assert caught.value.line == number
     assert words in str(caught.value)
 
 
-def test_a_file_that_is_not_there_and_one_with_nothing_in_it(write, tmp_path):
-    with pytest.raises(TraceUnreadable, match="No such file"):
+def test_missing_and_empty_files_are_reported(write, tmp_path):
+    with pytest.raises(TraceError, match="No such file"):
         read_trace(tmp_path / "missing")
-    with pytest.raises(TraceUnreadable, match="there is nothing in it"):
+    with pytest.raises(TraceError, match="the file is empty"):
         read_trace(write())
 
 
-def test_a_recording_is_judged_on_both_sides_or_on_one(write):
+def test_recording_is_judged_on_one_or_both_sides(write):
     path = write(
         {"dir": "client", "line": json.dumps(INITIALIZE)},
         {"dir": "agent", "line": "Starting up!"},

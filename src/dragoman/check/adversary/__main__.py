@@ -1,4 +1,4 @@
-"""`python -m dragoman.check.adversary PART DIRECTORY SECONDS`: plays a part and leaves a recording there."""
+"""Plays a part and leaves a recording: `python -m dragoman.check.adversary PART DIRECTORY SECONDS`."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from dragoman.descriptors import open_missing
 
 
 def main(name: str, directory: str, answer_timeout_s: str) -> None:
-    """Play, with a recording named after the part and the process."""
+    """Play a part. The recording is named after the part and the process."""
     open_missing()
     part = {**PARTS, **{each.name: each for each in TOURS.values()}}[name]
     asyncio.run(serve(part, Path(directory) / f"{name}.{os.getpid()}.ndjson", float(answer_timeout_s)))

@@ -1,6 +1,7 @@
-"""The channels of an adversary: our stdio, or a WebSocket; every line is recorded for the checker.
+"""The channels of an adversary: our stdio or a WebSocket. Every line is recorded for the checker.
 
-The adversary on stdio is a process of the client. The checker runs in another process and reads the recording.
+On stdio, the client starts the adversary as its own process. The checker runs in another process and reads the
+recording.
 """
 
 import asyncio
@@ -13,26 +14,26 @@ import msgspec
 from websockets.asyncio.server import ServerConnection
 
 from dragoman.check.adversary.player import Part, Player
-from dragoman.check.conversation import MAX_BYTES, Flooded, RecordedConversation, Side
+from dragoman.check.conversation import MAX_BYTES, FloodedError, RecordedConversation, Side
 from dragoman.check.inbox import Inbox
-from dragoman.wire.stdio import StdioTransport, take_stdio
+from dragoman.wire.stdio import StdioTransport, claim_stdio
 from dragoman.wire.websocket import WebSocketTransport
 
 DEAD_STATUS = 3
 
 
 class RecordedLine(msgspec.Struct, array_like=True):
-    """A line or an event, and when it came, in seconds since the agent was started."""
+    """A line or an event, with its time in seconds since the agent was started."""
 
     at_s: float
     sender: Side
     line: str = ""
-    """The bytes of the line as Latin-1, because they may be anything."""
+    """The bytes of the line as Latin-1, because they may be any bytes."""
     event: str = ""
 
 
 class AdversaryRecording:
-    """A file that gets every line at once, because the process may be ended at any moment."""
+    """A file to which every line is written immediately, because the process may be killed at any moment."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.stem
@@ -41,14 +42,14 @@ class AdversaryRecording:
         self._start_s = time.monotonic()
 
     def add(self, sender: Side, line: bytes = b"", event: str = "") -> None:
-        """Write the next line or event. Raises Flooded."""
+        """Write the next line or event. Raises FloodedError."""
         written = msgspec.json.encode(
             RecordedLine(time.monotonic() - self._start_s, sender, line.decode("latin-1"), event)
         )
         self._file.write(written + b"\n")
         self._bytes += len(written)
         if self._bytes > MAX_BYTES:
-            raise Flooded(self._name)
+            raise FloodedError(self._name)
 
     def close(self) -> None:
         """Close the file."""
@@ -56,9 +57,9 @@ class AdversaryRecording:
 
 
 def read_recording(path: Path) -> RecordedConversation:
-    """Read the recording so far, without a last line that is not whole. Raises Flooded."""
+    """Read the recording so far, without an incomplete last line. Raises FloodedError."""
     if path.stat().st_size > MAX_BYTES:
-        raise Flooded(path.stem)
+        raise FloodedError(path.stem)
     conversation = RecordedConversation(path.stem)
     for written in path.read_bytes().split(b"\n")[:-1]:
         line = msgspec.json.decode(written, type=RecordedLine)
@@ -67,7 +68,7 @@ def read_recording(path: Path) -> RecordedConversation:
 
 
 class WebSocketChannel:
-    """A WebSocket, with a recording of every line."""
+    """A WebSocket with a recording of every line."""
 
     def __init__(self, connection: ServerConnection, recording: AdversaryRecording) -> None:
         self._connection = connection
@@ -79,7 +80,7 @@ class WebSocketChannel:
     def send(self, data: bytes) -> None:
         self.transport.write(data)
 
-    def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+    def record(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         self._recording.add(sender, line, event)
 
     async def die(self) -> None:
@@ -87,7 +88,7 @@ class WebSocketChannel:
 
 
 class StdioChannel:
-    """Our stdio, with a recording of every line."""
+    """Our stdio with a recording of every line."""
 
     def __init__(self, transport: StdioTransport, recording: AdversaryRecording) -> None:
         self._transport = transport
@@ -98,7 +99,7 @@ class StdioChannel:
     def send(self, data: bytes) -> None:
         self._transport.write(data)
 
-    def note(self, sender: Side, line: bytes = b"", event: str = "") -> None:
+    def record(self, sender: Side, line: bytes = b"", event: str = "") -> None:
         self._recording.add(sender, line, event)
 
     async def die(self) -> None:
@@ -109,14 +110,14 @@ class StdioChannel:
 async def serve(part: Part, recording_path: Path, answer_timeout_s: float) -> None:
     """Play a part with the client that started us."""
     recording = AdversaryRecording(recording_path)
-    transport = StdioTransport(*take_stdio())
+    transport = StdioTransport(*claim_stdio())
     channel = StdioChannel(transport, recording)
-    channel.note("agent", event="started")
+    channel.record("agent", event="started")
     try:
         async with asyncio.TaskGroup() as tasks:
             transport.start(channel.inbox, tasks)
             await Player(channel, part, answer_timeout_s).play()
-            channel.note("agent", event="stdin closed")
+            channel.record("agent", event="stdin closed")
             await transport.close()
     finally:
         recording.close()

@@ -1,6 +1,6 @@
-"""An agent that plays a part: it answers a client as far as the client needs it, and gives each prompt to its part.
+"""An agent that plays a part. It answers the requests that a client needs, and passes each prompt to the part.
 
-An adversary with every capability also answers logins, keeps sessions, and has modes and options.
+An adversary with every capability also answers logins, stores sessions, and has modes and options.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ EARLIER = "/dragoman-check"
 FIRST_PAGE = 1
 
 
-class ErrorAnswer(Exception):
-    """The answer is an error."""
+class ErrorAnswerError(Exception):
+    """The answer to a request is an error."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -55,7 +55,7 @@ class AdversarySessions:
         self.is_v2 = False
         """Whether version 2 of the protocol was agreed."""
         self.cancellable: dict[str, asyncio.Event] = {}
-        """The tool calls and terminals of version 2 that can be cancelled now, by their ids."""
+        """The version 2 tool calls and terminals that can currently be cancelled, by id."""
         self._sessions: dict[str, str] = {f"check-earlier-{number}": EARLIER for number in (1, 2)}
         self._cursor = f"check-cursor-{uuid.uuid4()}"
         self._values: dict[str, dict[str, str]] = {}
@@ -74,7 +74,7 @@ class AdversarySessions:
         }
 
     def open(self, session_id: str, cwd: str) -> Object:
-        """Keep a new session and return its settings; its directory gets an earlier session too."""
+        """Add a new session and return its settings. Its directory also gets an earlier session."""
         if cwd not in self._sessions.values():
             self._sessions[f"check-earlier-{uuid.uuid4()}"] = cwd
         self._sessions[session_id] = cwd
@@ -83,8 +83,8 @@ class AdversarySessions:
     def _settings(self, session_id: str) -> Object:
         values = self._values.setdefault(session_id, {"mode": MODES[0], "model": MODELS[0]})
         if self.is_v2:
-            given = (("mode", MODES), ("model", MODELS))
-            return {"configOptions": [_option(name, each, values[name], "configId") for name, each in given]}
+            settings = (("mode", MODES), ("model", MODELS))
+            return {"configOptions": [_option(name, each, values[name], "configId") for name, each in settings]}
         modes = [{"id": each, "name": each} for each in MODES]
         return {
             "modes": {"currentModeId": values["mode"], "availableModes": modes},
@@ -97,18 +97,18 @@ class AdversarySessions:
     def _find(self, params: Any) -> str:
         session_id = text(params, "sessionId")
         if session_id is None or session_id not in self._sessions:
-            raise ErrorAnswer(ErrorCode.RESOURCE_NOT_FOUND, "there is no such session")
+            raise ErrorAnswerError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such session")
         return session_id
 
     def _authenticate(self, params: Any) -> Object:
         if text(params, "methodId") != AUTH_METHODS[0]["id"]:
-            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such method")
+            raise ErrorAnswerError(ErrorCode.INVALID_PARAMS, "there is no such method")
         return {}
 
     def _list(self, params: Any) -> Object:
         cwd, cursor = text(params, "cwd"), text(params, "cursor")
         if cursor not in (None, self._cursor):
-            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such cursor")
+            raise ErrorAnswerError(ErrorCode.INVALID_PARAMS, "there is no such cursor")
         kept = [{"sessionId": name, "cwd": place} for name, place in self._sessions.items() if cwd in (None, place)]
         if cursor is not None:
             return {"sessions": kept[FIRST_PAGE:]}
@@ -130,7 +130,7 @@ class AdversarySessions:
     def _set(self, session_id: str, name: str, allowed: tuple[str, ...], value: str | None) -> None:
         self._settings(session_id)
         if name not in ("mode", "model") or value not in allowed:
-            raise ErrorAnswer(ErrorCode.INVALID_PARAMS, "there is no such option or value")
+            raise ErrorAnswerError(ErrorCode.INVALID_PARAMS, "there is no such option or value")
         self._values[session_id][name] = value
 
 
@@ -147,41 +147,43 @@ def _option(name: str, values: tuple[str, ...], current: str, id_field: str = "i
 
 
 ANSWER_TIMEOUT_S = 10.0
-"""The time for a client to answer: a person may have to decide, a program does at once."""
+"""Time for a client to answer. The user may have to decide, but a program answers immediately."""
 
 
 class AdversaryChannel(Protocol):
-    """Carries lines to the client and back, and records them."""
+    """Carries lines to and from the client, and records them."""
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send bytes unchanged."""
         ...
 
     async def read(self) -> bytes | None:
-        """Wait for the next line; None when the client has gone."""
+        """Wait for the next line. Return None when the client has disconnected."""
         ...
 
-    def note(self, sender: Any, line: bytes = b"", event: str = "") -> None:
+    def record(self, sender: Any, line: bytes = b"", event: str = "") -> None:
         """Record a line or an event."""
         ...
 
     async def die(self) -> None:
-        """End at once."""
+        """Exit immediately."""
         ...
 
 
 PromptHandler = Callable[["Player", str], Awaitable[str]]
-"""Handles one prompt of a session, and returns the stop reason."""
+"""Handles one prompt of a session and returns the stop reason."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A role of an adversary: its version, its capabilities, and its turns, the last of which is repeated."""
+    """A part of an adversary: its version, its capabilities and its turns. The last turn is repeated."""
 
     name: str
     turns: Sequence[PromptHandler]
     version: int = 1
     is_generous: bool = False
     """Whether it has every capability."""
+    greets_after_s: float = 0.0
+    """The delay before it answers `initialize`, which shows whether a client waits."""
 
 
 class Player:
@@ -201,11 +203,11 @@ class Player:
         self._turns: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
-        """Play until the client is gone."""
+        """Play until the client disconnects."""
         async with asyncio.TaskGroup() as self._tasks:
             while (line := await self.channel.read()) is not None:
-                self.channel.note("client", line or b"\n")
-                self._take(line)
+                self.channel.record("client", line or b"\n")
+                self._receive(line)
             for turn in self._turns:
                 turn.cancel()
 
@@ -213,16 +215,16 @@ class Player:
 
     @property
     def is_v2(self) -> bool:
-        """Tell whether version 2 of the protocol was agreed."""
+        """Return whether version 2 of the protocol was agreed."""
         return self._sessions.is_v2
 
     def offers(self, path: str) -> bool:
-        """Tell whether the client has advertised a capability."""
+        """Return whether the client advertised a capability."""
         return offered(self.capabilities, path)
 
     def send(self, line: bytes) -> None:
-        """Send a line as it is."""
-        self.channel.note("agent", line)
+        """Send a line unchanged."""
+        self.channel.record("agent", line)
         self.channel.send(line + b"\n")
 
     def notify(self, method: str, params: Object) -> None:
@@ -233,40 +235,44 @@ class Player:
         """Send a `session/update`."""
         self.notify("session/update", {"sessionId": session_id, "update": {"sessionUpdate": update, **fields}})
 
-    def say(self, session_id: str, words: str) -> None:
+    def say(self, session_id: str, text: str) -> None:
         """Send a piece of the answer."""
         message: Object = {"messageId": f"said-{session_id}-{self._prompts}"} if self.is_v2 else {}
-        self.update(session_id, "agent_message_chunk", **message, content={"type": "text", "text": words})
+        self.update(session_id, "agent_message_chunk", **message, content={"type": "text", "text": text})
 
-    def tell_state(self, session_id: str, state: str, **fields: Any) -> None:
-        """Tell the state of a session of version 2."""
+    def send_state(self, session_id: str, state: str, **fields: Any) -> None:
+        """Send the state of a version 2 session."""
         if self.is_v2:
             self.update(session_id, "state_update", state=state, **fields)
 
     def begin(self, method: str, params: Object, request_id: str | None = None) -> asyncio.Future[Object]:
-        """Send a request; its answer is the whole message."""
+        """Send a request. The future returns the whole response message."""
         self._last_id += 1
-        given: str | int = self._last_id if request_id is None else request_id
+        id_: str | int = self._last_id if request_id is None else request_id
         call: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
-        self._calls[given] = call
-        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": given, "method": method, "params": params}))
+        self._calls[id_] = call
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}))
         return call
 
     async def ask(self, method: str, params: Object, request_id: str | None = None) -> Object | None:
-        """Send a request and wait for the answer; None, and an event, when it does not come in time."""
-        return await self.wait(self.begin(method, params, request_id), self._answer_timeout_s)
+        """Send a request and wait for the response. On a timeout record an event and return None."""
+        return await self.wait(self.begin(method, params, request_id))
 
-    async def wait(self, call: asyncio.Future[Object], timeout_s: float) -> Object | None:
-        """Wait for an answer; None, and an event, when it does not come in time."""
+    async def wait(self, call: asyncio.Future[Object], timeout_s: float | None = None) -> Object | None:
+        """Wait for a response. On a timeout record an event and return None."""
+        timeout_s = timeout_s or self._answer_timeout_s
         try:
             return await asyncio.wait_for(asyncio.shield(call), timeout_s)
         except TimeoutError:
-            self.channel.note("client", event=f"waited {timeout_s:g}")
+            self.channel.record("client", event=f"waited {timeout_s:g}")
             return None
 
     @contextmanager
     def cancellable(self, item_id: str) -> Generator[asyncio.Event]:
-        """Let the client cancel a tool call or a terminal, until left; the event says that it did."""
+        """Allow the client to cancel a tool call or a terminal while the context is open.
+
+        Yield the event set by a cancel.
+        """
         items = self._sessions.cancellable
         items[item_id] = asyncio.Event()
         try:
@@ -276,35 +282,39 @@ class Player:
 
     # ── answers to the client ────────────────────────────────────────────────────────────────────
 
-    def _take(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         fields = decode_object(line)
         if fields is None:
             return
         method = fields.get("method")
         if not isinstance(method, str):
-            self._take_answer(fields)
+            self._receive_answer(fields)
         elif "id" not in fields:
             if method == "session/cancel":
                 self.cancelled.set()
         else:
             self._answer(fields["id"], method, fields.get("params"))
 
-    def _take_answer(self, fields: Object) -> None:
-        given = fields.get("id")
-        call = self._calls.pop(given, None) if isinstance(given, str | int) else None
+    def _receive_answer(self, fields: Object) -> None:
+        id_ = fields.get("id")
+        call = self._calls.pop(id_, None) if isinstance(id_, str | int) else None
         if call is not None and not call.done():
             call.set_result(fields)
 
     def _answer(self, request_id: Any, method: str, params: Any) -> None:
+        """Answer a client's request.
+
+        Only a generous part answers the methods beyond the basic ones. The other parts refuse them.
+        """
         match method:
             case "initialize":
                 asked = part({"params": params}, "params").get("protocolVersion")
                 self._sessions.is_v2 = self._part.version == 2 and isinstance(asked, int) and asked >= 2
                 self.capabilities = part(params, "capabilities" if self.is_v2 else "clientCapabilities")
-                self._result(request_id, self._greeting())
+                self._tasks.create_task(self._greet(request_id))
             case "session/resume" if self.is_v2 and self._part.is_generous:
-                self.tell_state(text(params, "sessionId") or "", "idle")
-                self._keep(request_id, method, params)
+                self.send_state(text(params, "sessionId") or "", "idle")
+                self._call_handler(request_id, method, params)
             case "session/new":
                 self._result(request_id, self._open(text(params, "cwd") or ""))
             case "session/prompt":
@@ -314,22 +324,26 @@ class Player:
             case "tool_call/cancel" | "terminal/cancel" if self.is_v2:
                 self._cancel_item(request_id, text(params, "toolCallId") or text(params, "terminalId") or "")
             case _ if self._part.is_generous and method in self._sessions.handlers:
-                self._keep(request_id, method, params)
+                self._call_handler(request_id, method, params)
             case _:
                 self._error(request_id, ErrorCode.METHOD_NOT_FOUND, "Method not found")
+
+    async def _greet(self, request_id: Any) -> None:
+        await asyncio.sleep(self._part.greets_after_s)
+        self._result(request_id, self._greeting())
 
     def _cancel_item(self, request_id: Any, item_id: str) -> None:
         cancelled = self._sessions.cancellable.get(item_id)
         if cancelled is None:
-            self._error(request_id, ErrorCode.INVALID_PARAMS, "nothing of this id can be cancelled now")
+            self._error(request_id, ErrorCode.INVALID_PARAMS, "nothing with this id can be cancelled now")
             return
         cancelled.set()
         self._result(request_id, {})
 
-    def _keep(self, request_id: Any, method: str, params: Any) -> None:
+    def _call_handler(self, request_id: Any, method: str, params: Any) -> None:
         try:
             self._result(request_id, self._sessions.handlers[method](params))
-        except ErrorAnswer as refused:
+        except ErrorAnswerError as refused:
             self._error(request_id, refused.code, str(refused))
 
     def _open(self, cwd: str) -> Object:
@@ -367,7 +381,7 @@ class Player:
             return
         try:
             reason = await turn(self, session_id)
-        except ErrorAnswer as failed:
+        except ErrorAnswerError as failed:
             self._error(request_id, failed.code, str(failed))
             return
         self._result(request_id, {"stopReason": reason})
@@ -375,19 +389,19 @@ class Player:
             self.say(session_id, "(said after the end of the turn)")
 
     async def _work(self, request_id: Any, session_id: str, turn: PromptHandler) -> None:
-        """Accept a prompt of version 2, work on it, and go on saying something while the session is idle."""
+        """Accept a version 2 prompt, work on it, and send a message after the session is idle."""
         message_id = f"asked-{uuid.uuid4()}"
         self._result(request_id, {"messageId": message_id})
         self.update(session_id, "user_message", messageId=message_id)
-        self.tell_state(session_id, "running")
+        self.send_state(session_id, "running")
         try:
             reason = await turn(self, session_id)
-        except ErrorAnswer as failed:
+        except ErrorAnswerError as failed:
             error = {"code": failed.code, "message": str(failed)}
-            self.tell_state(session_id, "idle", stopReason="error", error=error)
+            self.send_state(session_id, "idle", stopReason="error", error=error)
             return
-        self.tell_state(session_id, "idle", stopReason=reason)
-        self.tell_state(session_id, "idle", stopReason=reason)  # a snapshot, and no second end
+        self.send_state(session_id, "idle", stopReason=reason)
+        self.send_state(session_id, "idle", stopReason=reason)  # a snapshot, not a second end
         if reason == "end_turn":
             self.say(session_id, "(said while the session is idle)")
 

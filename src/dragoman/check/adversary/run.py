@@ -1,4 +1,4 @@
-"""Checking a client: we start it once for each part, or a person points it at us; the recordings are judged."""
+"""Checking a client. We start it once for each part, or the user connects it to us. The recordings are judged."""
 
 import asyncio
 import os
@@ -20,34 +20,34 @@ from websockets.http11 import Request, Response
 from dragoman.check.adversary.channels import AdversaryRecording, WebSocketChannel, read_recording
 from dragoman.check.adversary.parts import PARTS, TOURS
 from dragoman.check.adversary.player import ANSWER_TIMEOUT_S, Player
-from dragoman.check.conversation import Flooded, RecordedConversation
+from dragoman.check.conversation import FloodedError, RecordedConversation
 from dragoman.check.judge import Judge
-from dragoman.check.results import CheckReport, report
+from dragoman.check.results import CheckReport, make_report
 from dragoman.check.rule import VERSIONS, Version
 from dragoman.errors import DragomanError
 from dragoman.proc import EVERYTHING, Child, Supervisor
-from dragoman.wire.websocket import MAX_FRAME_BYTES
+from dragoman.wire.framing import MAX_FRAME_BYTES
 
 HOST = "127.0.0.1"
-PLACE = "{agent}"
-"""The place of the adversary's command in the command of the client."""
+AGENT_PLACEHOLDER = "{agent}"
+"""The placeholder for the adversary's command in the client's command."""
 
 AT_ONCE = 3
-"""Clients that run at the same time: most of the time they wait."""
+"""Maximum number of clients that run concurrently. They mostly wait."""
 
-LOOK_S = 0.02
-ASKING = b"cancel me"
-"""The id of the question at which the client is interrupted."""
+POLL_S = 0.02
+INTERRUPT_ID = b"cancel me"
+"""The id of the request at which the client is interrupted."""
 CANCELLED = frozenset({"is-cancelled", "v2-is-cancelled"})
 """The parts in which the client is interrupted."""
 EXTENSIONS = 4
-"""A client that goes on talking has this many times its time."""
+"""A client that continues to send messages may run this many times its timeout."""
 INTERRUPTED = frozenset({-signal.SIGINT, 128 + signal.SIGINT})
 """Exit statuses of a client that does not handle Ctrl-C, with or without a shell around it."""
 
 
-class NeverStarted(DragomanError):
-    """The client did not start the agent that it was given, or said nothing to it."""
+class ClientNotStartedError(DragomanError):
+    """The client did not start the given agent, or sent nothing to it."""
 
 
 class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,21 +55,21 @@ class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     command: tuple[str, ...]
     timeout_s: float = 30.0
-    """The time for the client to end by itself, from its start and again from each message of a part."""
+    """Time for the client to exit, measured from its start and again from each message of a part."""
     answer_timeout_s: float = ANSWER_TIMEOUT_S
-    """The time for the client to answer a request of the agent."""
+    """Time for the client to answer a request of the agent."""
     parts: frozenset[str] | None = None
-    """The names of the parts to play; None for all."""
+    """The names of the parts to play, or None for all."""
     protocols: tuple[Version, ...] | None = None
-    """The versions of the protocol to judge; None for version 1, and version 2 too if the client asks for it."""
+    """The protocol versions to judge. None means version 1, and version 2 if the client requests it."""
     on_part: Callable[[str], None] | None = None
 
 
 async def check_client(options: ClientOptions) -> CheckReport:
     """Start the client once for each part and return the result of every rule.
 
-    Raises StartError when it cannot be started, NeverStarted when it never started the agent or said nothing to it,
-    and Flooded.
+    Raises StartError if it cannot be started, ClientNotStartedError if it did not start the agent or sent nothing to
+    it, and FloodedError.
     """
     limit = asyncio.Semaphore(AT_ONCE)
     judges: list[Judge] = []
@@ -77,16 +77,16 @@ async def check_client(options: ClientOptions) -> CheckReport:
     with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
         async with Supervisor() as supervisor:
             for version in options.protocols or VERSIONS:
-                if options.protocols is None and version == 2 and not any(map(_asks_for_2, judges)):
+                if options.protocols is None and version == 2 and not any(map(_requests_v2, judges)):
                     break
                 judged.append(version)
                 selected = _select(options, version)
                 judges += await _all([_play(options, supervisor, part, Path(directory), limit) for part in selected])
     if not any(each.sender == "client" and each.line for judge in judges for each in judge.conversation.entries):
-        raise NeverStarted(
-            f"{options.command[0]} said nothing to the agent that it started, so there is nothing to judge"
+        raise ClientNotStartedError(
+            f"{options.command[0]} sent nothing to the agent that it started, so there is nothing to judge"
         )
-    return report(judges, "client", judged)
+    return make_report(judges, "client", judged)
 
 
 def _select(options: ClientOptions, version: Version) -> list[str]:
@@ -94,15 +94,15 @@ def _select(options: ClientOptions, version: Version) -> list[str]:
     return [each for each in names if options.parts is None or each in options.parts]
 
 
-def _asks_for_2(judge: Judge) -> bool:
-    """Tell whether the client has asked for version 2, whichever it was given."""
+def _requests_v2(judge: Judge) -> bool:
+    """Return whether the client requested version 2, even if it received another one."""
     asked = judge.state.agreement.initialize
     version = asked.params.get("protocolVersion") if asked is not None else None
     return isinstance(version, int) and version >= 2
 
 
 async def _all(plays: Sequence[Coroutine[Any, Any, Judge]]) -> list[Judge]:
-    """Wait for all; the first failure ends the others and is raised without a group."""
+    """Wait for all. The first failure cancels the others and is raised without a group."""
     try:
         async with asyncio.TaskGroup() as tasks:
             playing = [tasks.create_task(play) for play in plays]
@@ -117,12 +117,12 @@ def agent_command(part: str, directory: Path, answer_timeout_s: float = ANSWER_T
 
 
 def fill_in(command: Sequence[str], agent: Sequence[str]) -> list[str]:
-    """Put the agent's command in place of `{agent}` in the client's command, or at its end."""
-    if not any(PLACE in word for word in command):
+    """Replace `{agent}` in the client's command with the agent's command, or append it."""
+    if not any(AGENT_PLACEHOLDER in word for word in command):
         return [*command, *agent]
     filled: list[str] = []
     for word in command:
-        filled += agent if word == PLACE else [word.replace(PLACE, shlex.join(agent))]
+        filled += agent if word == AGENT_PLACEHOLDER else [word.replace(AGENT_PLACEHOLDER, shlex.join(agent))]
     return filled
 
 
@@ -136,22 +136,23 @@ async def _play(
         child = await supervisor.start(fill_in(options.command, agent), inherit=EVERYTHING)
         os.close(child.stdin)
         child.stdin = -1
-        event = await _see_end(child, part, directory, options.timeout_s)
+        event = await _wait_for_exit(child, part, directory, options.timeout_s)
         await child.stop(grace_s=0)
     recorded = _find_recordings(part, directory)
     if not recorded:
-        said = f" It said: {child.stderr_tail.strip()[-300:]}" if child.stderr_tail.strip() else ""
-        raise NeverStarted(
-            f"{options.command[0]} never started the agent that it was given. Put {PLACE} where its command line takes"
-            f" the command of an agent, for example: dragoman check client -- my-client --agent {PLACE}.{said}"
+        stderr = f" Its stderr ends: {child.stderr_tail.strip()[-300:]}" if child.stderr_tail.strip() else ""
+        raise ClientNotStartedError(
+            f"{options.command[0]} did not start the agent. Put {AGENT_PLACEHOLDER} where its command line expects"
+            f" the agent's command, for example: dragoman check client -- my-client --agent {AGENT_PLACEHOLDER}."
+            f"{stderr}"
         )
     conversation = read_recording(recorded[0])
     return judge_client(conversation, event)
 
 
 def judge_client(conversation: RecordedConversation, event: str = "") -> Judge:
-    """Judge the messages of a client, and its end if that is known."""
-    judge = Judge(conversation, roles=("client",))
+    """Judge the messages of a client, and its exit if that is known."""
+    judge = Judge(conversation, sides=("client",))
     if event:
         conversation.add("client", at_s=conversation.entries[-1].at_s, event=event)
     for entry in conversation.entries:
@@ -164,8 +165,8 @@ def _find_recordings(part: str, directory: Path) -> list[Path]:
     return sorted(directory.glob(f"{part}.*.ndjson"))
 
 
-async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -> str:
-    """Wait for the client to end, read its output, and interrupt it in the part that is to be cancelled."""
+async def _wait_for_exit(child: Child, part: str, directory: Path, timeout_s: float) -> str:
+    """Wait for the client to exit, read its output, and interrupt it in a part that is cancelled."""
     interrupting = asyncio.create_task(_interrupt(child, part, directory)) if part in CANCELLED else None
     draining = asyncio.create_task(_drain(child.stdout))
     extending: asyncio.Task[None] | None = None
@@ -184,7 +185,7 @@ async def _see_end(child: Child, part: str, directory: Path, timeout_s: float) -
 
 
 async def _extend(limit: asyncio.Timeout, part: str, directory: Path, timeout_s: float) -> None:
-    """Begin the time anew with each message: a machine may be slow to start both processes."""
+    """Restart the timeout with each message, because a machine may be slow to start both processes."""
     now = asyncio.get_running_loop().time
     last, latest = 0, now() + EXTENSIONS * timeout_s
     while now() < latest:
@@ -192,18 +193,18 @@ async def _extend(limit: asyncio.Timeout, part: str, directory: Path, timeout_s:
         if size != last:
             last = size
             limit.reschedule(now() + timeout_s)
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
 
 
 async def _interrupt(child: Child, part: str, directory: Path) -> None:
-    """Send Ctrl-C once the agent has asked."""
-    while not any(ASKING in each.read_bytes() for each in _find_recordings(part, directory)):  # noqa: ASYNC110 -- a process
-        await asyncio.sleep(LOOK_S)
+    """Send Ctrl-C once the agent has sent its request."""
+    while not any(INTERRUPT_ID in each.read_bytes() for each in _find_recordings(part, directory)):  # noqa: ASYNC110 -- the other process writes the file
+        await asyncio.sleep(POLL_S)
     os.kill(child.pid, signal.SIGINT)
 
 
 async def _drain(fd: int) -> None:
-    """Read the output of the client, so that it can go on."""
+    """Read and drop the output of the client, so that it does not block."""
     lines = asyncio.StreamReader()
     pipe = os.fdopen(os.dup(fd), "rb", 0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), pipe)
@@ -214,11 +215,11 @@ async def _drain(fd: int) -> None:
         transport.close()
 
 
-# ── clients that a person drives ────────────────────────────────────────────────────────────────
+# ── clients that the user operates ──────────────────────────────────────────────────────────────
 
 
 class TourAddress(msgspec.Struct, frozen=True):
-    """A command and an address of one adversary."""
+    """A command and a URL of one adversary."""
 
     version: Version
     command: list[str]
@@ -226,7 +227,7 @@ class TourAddress(msgspec.Struct, frozen=True):
 
 
 class Listening(msgspec.Struct):
-    """The places that clients can be pointed at, one for each version, and the directory of the recordings."""
+    """The addresses for clients, one per version, and the directory of the recordings."""
 
     places: list[TourAddress]
     directory: Path
@@ -234,31 +235,32 @@ class Listening(msgspec.Struct):
 
     @property
     def conversations(self) -> int:
-        """Return how many conversations were begun."""
+        """The number of conversations so far."""
         return len(list(self.directory.glob("*.ndjson")))
 
     def report(self) -> CheckReport:
-        """Judge all recordings so far. Raises Flooded."""
+        """Judge all recordings so far. Raises FloodedError."""
         recordings = sorted(self.directory.glob("*.ndjson"))
         judges = [judge_client(read_recording(each)) for each in recordings]
-        return report(judges, "client", self.protocols or ())
+        return make_report(judges, "client", self.protocols or ())
 
 
 @asynccontextmanager
 async def listen(
     directory: Path, port: int = 0, protocols: tuple[Version, ...] | None = None
 ) -> AsyncGenerator[Listening]:
-    """Wait for clients, until left; raises OSError when the port is taken.
+    """Wait for clients until the context is left. Raises OSError if the port is in use.
 
-    There is a place for each version of the protocol; None is one place that speaks the version a client asks for.
+    There is one address for each version of the protocol. None means one address that speaks the version a client
+    requests.
     """
     versions = protocols or VERSIONS[-1:]
-    # A client has to know the path; no page in a browser does.
+    # A client must know the path. Web pages in a browser do not.
     paths = {f"/{secrets.token_urlsafe(24)}": TOURS[version] for version in versions}
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
         if request.path not in paths or "Origin" in request.headers:
-            return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing here. Use the whole URL as printed.\n")
+            return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing here. Use the complete URL as printed.\n")
         return None
 
     async def play(connection: ServerConnection) -> None:
@@ -270,8 +272,8 @@ async def listen(
                 channel.transport.start(channel.inbox, tasks)
                 await Player(channel, tour).play()
                 await channel.transport.close()
-        except* Flooded:
-            pass  # the report says so
+        except* FloodedError:
+            pass  # the report mentions it
         finally:
             recording.close()
 

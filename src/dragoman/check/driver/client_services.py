@@ -11,19 +11,19 @@ from dragoman.check.rule import Version
 from dragoman.errors import ErrorCode
 from dragoman.protocol.permission_options import find_default
 
-PermissionAnswer = Literal["allow", "reject", "hold", "odd"]
-"""`odd` is an answer that no agent can know, which allows nothing."""
+PermissionAnswer = Literal["allow", "reject", "hold", "unknown outcome", "unknown option"]
+"""The last two answers are unknown to every agent, and allow nothing."""
 
 OUTPUT = "checked\n"
-PERSON_S = 0.05
-"""The shortest time of a person to decide about an address; meanwhile the question is open."""
-EVERYTHING = frozenset({"fs", "terminal", "elicitation"})
-"""What a client can do without: one that does without all of it also takes no updates that have to be advertised."""
+USER_DELAY_S = 0.05
+"""Shortest time for a user to decide about a URL. The request stays open that long."""
+ALL_SERVICES = frozenset({"fs", "terminal", "elicitation"})
+"""All optional client services. A client without any of them also supports no updates that need a capability."""
 _EXIT = {"exitCode": 0, "signal": None}
 
 
-class _RefusedRequest(Exception):
-    """The answer is an error."""
+class _RefusedRequestError(Exception):
+    """The answer to a request is an error."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -44,16 +44,16 @@ class AnswerSender(Protocol):
 
 
 class ClientServices:
-    """Answers an agent's requests: permissions as set, files below `root`, and commands that are never run."""
+    """Answers an agent's requests: permissions as configured, files below `root`, and commands that are never run."""
 
     def __init__(self, root: Path, without: frozenset[str] = frozenset(), version: Version = 1) -> None:
         self.permission: PermissionAnswer = "allow"
         self.pause_s = 0.0
-        """The time that the person takes to answer a permission request."""
-        self.asked = 0
+        """The time that the user needs to answer a permission request."""
+        self.permission_count = 0
         """The number of permission requests so far."""
         self.held: list[Any] = []
-        """Ids of permission requests that wait for their answer."""
+        """Ids of unanswered permission requests."""
         self._root = root
         self._without = without if version == 1 else without | {"fs", "terminal"}
         self._version = version
@@ -71,7 +71,7 @@ class ClientServices:
 
     @property
     def capabilities(self) -> Object:
-        """Return our capabilities for `initialize`, with one that does not exist."""
+        """Our capabilities for `initialize`, with one that does not exist."""
         if self._version == 2:
             modes: Object = {} if "elicitation" in self._without else {"elicitation": {"form": {}, "url": {}}}
             return {**modes, "_meta": {"dragoman.check": {"unknown": True}}}
@@ -80,36 +80,36 @@ class ClientServices:
             "terminal": "terminal" not in self._without,
             "_meta": {"dragoman.check": {"unknown": True}},
         }
-        if not self._without >= EVERYTHING:
+        if not self._without >= ALL_SERVICES:
             offered["session"] = {"notices": {}, "compaction": {}}
         if "elicitation" not in self._without:
             offered["elicitation"] = {"form": {}, "url": {}}
         return offered
 
-    def take(self, sender: AnswerSender, request_id: Any, method: str, params: Any) -> None:
-        """Answer a request, or keep it until `settle`."""
+    def handle(self, sender: AnswerSender, request_id: Any, method: str, params: Any) -> None:
+        """Answer a request, or hold it until `cancel_held`."""
         try:
             if method == "session/request_permission":
-                self._take_permission(sender, request_id, params)
+                self._answer_permission(sender, request_id, params)
                 return
             answer = self._find(method)(_object(params))
             if method == "elicitation/create" and _object(params).get("mode") == "url":
-                asyncio.get_running_loop().call_later(PERSON_S, sender.answer, request_id, answer)
+                asyncio.get_running_loop().call_later(USER_DELAY_S, sender.answer, request_id, answer)
             else:
                 sender.answer(request_id, answer)
-        except _RefusedRequest as refused:
+        except _RefusedRequestError as refused:
             sender.refuse(request_id, refused.code, refused.message)
         except (OSError, ValueError, TypeError) as error:
             sender.refuse(request_id, ErrorCode.INVALID_PARAMS, f"this cannot be done: {error}")
 
-    def take_back(self, sender: AnswerSender, request_id: Any) -> None:
-        """Answer a permission request that the agent no longer asks."""
+    def withdraw(self, sender: AnswerSender, request_id: Any) -> None:
+        """Answer a permission request that the agent has withdrawn."""
         if self._version == 2 and request_id in self.held:
             self.held.remove(request_id)
             sender.answer(request_id, {"outcome": {"outcome": "cancelled"}})
 
-    def settle(self, sender: AnswerSender) -> None:
-        """Answer all permission requests that wait, as a client does that has cancelled the turn."""
+    def cancel_held(self, sender: AnswerSender) -> None:
+        """Answer all held permission requests, as a client does after it cancelled the turn."""
         for request_id in self.held:
             sender.answer(request_id, {"outcome": {"outcome": "cancelled"}})
         self.held.clear()
@@ -117,24 +117,29 @@ class ClientServices:
     def _find(self, method: str) -> Callable[[Object], Object]:
         capability, handle = self._handlers.get(method, (method, None))
         if handle is None or capability in self._without:
-            raise _RefusedRequest(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered")
+            raise _RefusedRequestError(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered")
         return handle
 
-    def _take_permission(self, sender: AnswerSender, request_id: Any, params: Any) -> None:
-        self.asked += 1
+    def _answer_permission(self, sender: AnswerSender, request_id: Any, params: Any) -> None:
+        self.permission_count += 1
         if self.permission == "hold":
             self.held.append(request_id)
             return
-        if self.permission == "odd":
+        if self.permission == "unknown outcome":
             sender.answer(request_id, {"outcome": {"outcome": f"_{INVENTED}outcome"}})
+            return
+        if self.permission == "unknown option":
+            sender.answer(request_id, {"outcome": {"outcome": "selected", "optionId": f"{INVENTED}option"}})
             return
         options = parts(_object(params), "options")
         kinds = [str(each.get("kind", "")) for each in options]
         position = find_default(kinds, self.permission)
-        if position is None:  # an "always" would outlive the check
+        if position is None:  # an "always" would outlast the check
             position = find_default(kinds, "reject")
         if position is None:
-            raise _RefusedRequest(ErrorCode.INVALID_PARAMS, f"there is no option to {self.permission} it once with")
+            raise _RefusedRequestError(
+                ErrorCode.INVALID_PARAMS, f"the request has no option to {self.permission} it once"
+            )
         answer = {"outcome": {"outcome": "selected", "optionId": options[position].get("optionId")}}
         if self.pause_s:
             asyncio.get_running_loop().call_later(self.pause_s, sender.answer, request_id, answer)
@@ -144,7 +149,7 @@ class ClientServices:
     def _path(self, params: Object) -> Path:
         path = Path(str(params.get("path", "")))
         if not path.is_absolute() or not path.resolve().is_relative_to(self._root):
-            raise _RefusedRequest(
+            raise _RefusedRequestError(
                 ErrorCode.INVALID_PARAMS, f"{path} is not an absolute path below the session's directory"
             )
         return path
@@ -152,7 +157,7 @@ class ClientServices:
     def _read(self, params: Object) -> Object:
         path = self._path(params)
         if not path.is_file():
-            raise _RefusedRequest(ErrorCode.RESOURCE_NOT_FOUND, f"there is no file {path}")
+            raise _RefusedRequestError(ErrorCode.RESOURCE_NOT_FOUND, f"there is no file {path}")
         lines = path.read_text(errors="replace").splitlines(keepends=True)
         first = max(int(params.get("line") or 1), 1) - 1
         limit = params.get("limit")
@@ -164,8 +169,7 @@ class ClientServices:
         path.write_text(str(params.get("content", "")))
         return {}
 
-    def _create_terminal(self, params: Object) -> Object:
-        del params
+    def _create_terminal(self, _params: Object) -> Object:
         self._terminals += 1
         return {"terminalId": f"check-terminal-{self._terminals}"}
 

@@ -1,6 +1,6 @@
-"""A small MCP server on stdio that leaves a mark when it is started: run as a script, by the agent under check.
+"""A small MCP server on stdio that leaves a marker file when it starts. The agent under check runs it as a script.
 
-It imports nothing of dragoman, because the agent decides about its environment.
+It imports nothing from dragoman, because the agent controls its environment.
 """
 
 import json
@@ -29,7 +29,7 @@ def _result(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer to a request; None for another message."""
+    """Return the answer to a request, or None for another message."""
     if "id" not in message or "method" not in message:
         return None
     result = _result(message)
@@ -38,12 +38,12 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main(marks: Path) -> None:
-    """Serve until stdin ends, leaving a file named after our process in `marks`."""
+    """Serve until stdin ends. Leave a file named after our process id in `marks`."""
     (marks / str(os.getpid())).write_text(str(Path.cwd()))
     for line in sys.stdin:
         reply = answer(json.loads(line))
         if reply is not None:
-            print(json.dumps(reply), flush=True)  # noqa: T201 -- its protocol
+            print(json.dumps(reply), flush=True)  # noqa: T201 -- the protocol uses stdout
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The options of a check of an agent, and its script: `--script FILE`, a YAML or JSON list of turns."""
+"""The options for checking an agent, and its script: `--script FILE`, a YAML or JSON list of turns."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +13,12 @@ Answer = Literal["allow", "reject"]
 When = Literal["update", "permission"]
 
 
-class BadScript(DragomanError):
-    """A script that cannot be used."""
+class InvalidScriptError(DragomanError):
+    """A script is invalid."""
 
 
 class ScriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A prompt, the answer to permission requests in its turn, and the moment to cancel it, if any."""
+    """A prompt, the answer to permission requests in its turn, and when to cancel it, if at all."""
 
     prompt: str
     permission: Answer = "allow"
@@ -26,27 +26,27 @@ class ScriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_script(path: Path) -> tuple[ScriptTurn, ...]:
-    """Read a script. Raises BadScript, which says how it is wrong."""
+    """Read a script. Raises InvalidScriptError with the problem."""
     try:
         turns = msgspec.yaml.decode(path.read_bytes(), type=list[ScriptTurn])
     except OSError as error:
-        raise BadScript(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidScriptError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadScript(
-            f"{path} is no script: {error}. Expected a list of turns, for example `- prompt: list the files`,"
-            " each with `permission: allow` or `reject` and `cancel: update` or `permission` if wanted"
+        raise InvalidScriptError(
+            f"{path} is not a script: {error}. Expected a list of turns, for example `- prompt: list the files`,"
+            " each with `permission: allow` or `reject` and optionally `cancel: update` or `permission`"
         ) from None
     if not turns:
-        raise BadScript(f"{path} has no turns in it; a script is a list of `- prompt: …`")
+        raise InvalidScriptError(f"{path} contains no turns; a script is a list of `- prompt: …`")
     return tuple(turns)
 
 
 HELLO = "Hello! Answer in one short sentence, please."
-"""The default prompt: every agent can answer it."""
+"""The default prompt, which every agent can answer."""
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent to check, and the way to drive it."""
+    """The agent to check, and how to drive it."""
 
     command: tuple[str, ...] = ()
     url: str = ""
@@ -54,21 +54,21 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     turns: tuple[ScriptTurn, ...] = (ScriptTurn(HELLO),)
     prompt: bool = True
-    """False to send no prompt at all, for an agent whose answers cost money."""
+    """Whether to send prompts. False is for an agent whose answers cost money."""
     auth: str | None = None
-    """The id of the method to authenticate with before the first session."""
+    """The id of the auth method to use before the first session."""
     without: frozenset[str] = frozenset()
     """The capabilities that we do not offer to the agent: `fs`, `terminal`, `elicitation`."""
     start_timeout_s: float = 15.0
-    """From its start to the answer to `initialize`: the slowest agents take three seconds, on a busy machine ten."""
+    """Time from its start to the answer to `initialize`. The slowest agents need three seconds, or ten if busy."""
     timeout_s: float = 5.0
-    """The time for an answer that needs no model."""
+    """Time for an answer that needs no model."""
     turn_timeout_s: float = 60.0
     exit_timeout_s: float = 5.0
-    """For an agent to end once its stdin is closed: longer than any that does, shorter than a person's patience."""
+    """Time for an agent to exit after its stdin was closed. Longer than any known agent needs."""
     protocols: tuple[Version, ...] | None = None
-    """The versions of the protocol to judge; None for version 1, and version 2 too if the agent answers it."""
+    """The protocol versions to judge. None means version 1, and version 2 if the agent answers it."""
     scenes: frozenset[str] | None = None
-    """The names of the scenes to play after the greeting; None for all."""
+    """The names of the scenes to play after the first one, or None for all."""
     on_scene: Callable[[str], None] | None = None
-    """Called with the name of each scene at its beginning."""
+    """Called with the name of each scene when it starts."""

@@ -1,42 +1,43 @@
-"""Checking an agent: all scenes, and one report."""
+"""Checking an agent: playing all scenes and making one report."""
 
 import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dragoman.check.driver.connection import AgentGone
+from dragoman.check.driver.connection import AgentGoneError
 from dragoman.check.driver.options import AgentOptions
-from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATIONS, FIRST, REMOTE, SCENES, Scene
+from dragoman.check.driver.scenes import ANY_VERSION, CONVERSATIONS, FIRST, REMOTE, SCENES, WITHOUT_SESSIONS, Scene
+from dragoman.check.driver.scenes.http import exchange
 from dragoman.check.driver.stage import Knowledge, Stage
-from dragoman.check.judge import Memory
-from dragoman.check.judge.initialization import UNSUPPORTED_VERSION
-from dragoman.check.results import CheckReport, report
+from dragoman.check.judge import AgentMemory
+from dragoman.check.results import CheckReport, make_report
 from dragoman.check.rule import VERSIONS, Version
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, ErrorCode
 from dragoman.proc import Supervisor
 
 MAX_AT_ONCE = 4
-"""Rows of scenes that run at the same time: most of the time they wait, and an agent starts some fifteen times."""
+"""Maximum number of rows that run concurrently. They mostly wait, and an agent starts about fifteen times."""
 AT_ONCE = ((1.0, MAX_AT_ONCE), (2.5, 2))
-"""Seconds that an agent may take to start, and the rows for it; for a slower one there is one row at a time.
+"""Start times in seconds, each with the number of concurrent rows below it. Slower agents get one row at a time.
 
-Agents that are slow to start keep a processor busy: four of them at once are four times as slow, on a small machine."""
+Agents that start slowly keep a processor busy. On a small machine, four of them at once are four times as slow.
+"""
 
-WORDS_OF_2 = frozenset({"capabilities", "info"})
-"""Fields of an answer to `initialize` that version 1 names otherwise."""
+V2_FIELDS = frozenset({"capabilities", "info"})
+"""Fields of an `initialize` response that have other names in version 1."""
 
 
 def rows_at_once(start_s: float) -> int:
-    """Return how many rows of scenes may run at the same time, with an agent that takes this long to start."""
+    """Return how many rows of scenes may run concurrently with an agent that needs this long to start."""
     return next((rows for limit_s, rows in AT_ONCE if start_s < limit_s), 1)
 
 
 async def check_agent(options: AgentOptions) -> CheckReport:
     """Play every scene with the agent and return the result of every rule.
 
-    Raises StartError when it cannot be started, ConnectionClosed when its address does not answer, VersionNotSpoken,
-    Flooded.
+    Raises StartError if it cannot be started, ConnectionClosedError if its URL does not answer, UnsupportedVersionError
+    and FloodedError.
     """
     try:
         return await _check(options)
@@ -49,37 +50,43 @@ def _first(failures: BaseExceptionGroup[DragomanError]) -> DragomanError:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-class VersionNotSpoken(DragomanError):
-    """The agent does not speak the version of the protocol that it is to be judged by."""
+class UnsupportedVersionError(DragomanError):
+    """The agent does not speak the requested version of the protocol."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(
-            f"the agent does not speak version {version} of the protocol: it answers with another one. Leave "
-            "--protocol out to judge it by the versions that it speaks"
+            f"the agent does not speak version {version} of the protocol: it answers with another one. Leave out "
+            "--protocol to judge it by the versions that it speaks"
         )
 
 
 async def _check(options: AgentOptions) -> CheckReport:
-    memory = Memory()
-    known: dict[Version, Knowledge] = {}
+    memory = AgentMemory()
+    knowledge_of: dict[Version, Knowledge] = {}
     for version in options.protocols or VERSIONS:
-        known[version] = Knowledge(version, memory)
+        is_mute = any(each.is_mute for each in knowledge_of.values())
+        knowledge_of[version] = Knowledge(version, memory)
+        knowledge_of[version].is_mute = is_mute
         with tempfile.TemporaryDirectory(prefix="dragoman-check-") as directory:
             async with Supervisor() as supervisor:
-                await _check_version(options, supervisor, Path(directory), known[version])
-    judges = [judge for knowledge in known.values() for judge in knowledge.judges]
-    return report(judges, "agent", _find_spoken(options, known))
+                await _check_version(options, supervisor, Path(directory), knowledge_of[version])
+        if knowledge_of[version].is_deaf or knowledge_of[version].has_silent_sessions:
+            break  # the same streams would not work in another version either
+    judges = [judge for knowledge in knowledge_of.values() for judge in knowledge.judges]
+    return make_report(judges, "agent", _find_spoken(options, knowledge_of))
 
 
-def _find_spoken(options: AgentOptions, known: dict[Version, Knowledge]) -> Sequence[Version]:
-    """Return the versions to report on. Raises VersionNotSpoken."""
-    spoken: list[Version] = [version for version, knowledge in known.items() if knowledge.greeting is not None]
+def _find_spoken(options: AgentOptions, knowledge_of: dict[Version, Knowledge]) -> Sequence[Version]:
+    """Return the versions to report on. Raises UnsupportedVersionError."""
+    spoken: list[Version] = [version for version, knowledge in knowledge_of.items() if knowledge.greeting is not None]
+    # Version 1 is always reported on, unless the agent refused it and speaks version 2. A version that the user
+    # requests is an error only if the agent has answered without it.
     if options.protocols is None:
-        is_without_first = 2 in spoken and known[1].refusal == UNSUPPORTED_VERSION
+        is_without_first = 2 in spoken and knowledge_of[1].refusal == ErrorCode.UNSUPPORTED_VERSION
         return spoken if is_without_first else [VERSIONS[0], *(version for version in spoken if version != 1)]
     for version in options.protocols:
-        if version != 1 and version not in spoken and known[version].has_answered:
-            raise VersionNotSpoken(version)
+        if version != 1 and version in knowledge_of and version not in spoken and knowledge_of[version].has_answered:
+            raise UnsupportedVersionError(version)
     return list(options.protocols)
 
 
@@ -88,17 +95,24 @@ async def _check_version(options: AgentOptions, supervisor: Supervisor, root: Pa
         return Stage(options, supervisor, root, knowledge)
 
     await _play_row(stage(), [FIRST])
-    if options.protocols is None and not _speaks_in_words(knowledge):
+    if options.protocols is None and not _uses_v2_fields(knowledge):
         knowledge.greeting = None
     if knowledge.greeting is not None:
-        await _play_all(stage, _select(options, knowledge.dialect.version), knowledge)
+        rows = _select(options, knowledge.dialect.version)
+        if options.url and [exchange] in rows:  # without working streams, no other scene makes sense
+            rows.remove([exchange])
+            await _play_row(stage(), [exchange])
+        if knowledge.has_silent_sessions:
+            rows = [[scene for scene in row if scene in WITHOUT_SESSIONS] for row in rows]
+        if not knowledge.is_deaf:
+            await _play_all(stage, rows, knowledge)
     elif knowledge.has_answered and knowledge.dialect.version == 1:
         await _play_row(stage(), [ANY_VERSION])
 
 
-def _speaks_in_words(knowledge: Knowledge) -> bool:
-    """Tell whether an answer with version 2 has words of it: some agents answer with any version they are asked for."""
-    return knowledge.dialect.version == 1 or not knowledge.greeting or not WORDS_OF_2.isdisjoint(knowledge.greeting)
+def _uses_v2_fields(knowledge: Knowledge) -> bool:
+    """Return whether a response with version 2 has fields of version 2. Some agents echo any requested version."""
+    return knowledge.dialect.version == 1 or not knowledge.greeting or not V2_FIELDS.isdisjoint(knowledge.greeting)
 
 
 def _select(options: AgentOptions, version: Version) -> list[list[Scene]]:
@@ -132,5 +146,5 @@ async def _play(stage: Stage, scene: Scene) -> None:
         stage.options.on_scene((scene.__doc__ or "").split("\n", 1)[0].rstrip("."))
     try:
         await scene(stage)
-    except* AgentGone:
-        pass  # its messages before that are judged
+    except* AgentGoneError:
+        pass  # its earlier messages are judged

@@ -1,4 +1,4 @@
-"""Lines to the agent and back: over the pipes of a process that we start, or over a connection to an address."""
+"""Lines to and from the agent, over the pipes of a process that we start, or over a connection to a URL."""
 
 import asyncio
 import os
@@ -11,29 +11,31 @@ from typing import Protocol
 from dragoman.check.inbox import Inbox
 from dragoman.proc import Child
 from dragoman.wire.framing import MAX_LINE_BYTES
+from dragoman.wire.stdio import EXIT_DRAIN_S
 from dragoman.wire.transport import Transport
 
-LOOK_S = 0.02
+POLL_S = 0.02
 PROCESSES = Path("/proc")
 STATE, GROUP = 0, 2
-"""Fields of /proc/PID/stat, behind the name of the program."""
+"""Fields of /proc/PID/stat after the name of the program."""
 
 DEAD = ("Z", "X")
-"""States of a process that has ended and was not waited for: in a container, its parent may never do that."""
+"""States of a process that has exited and was not waited for. In a container, its parent may never do that."""
 
 
 async def count_left_behind(group: int, timeout_s: float) -> int:
-    """Count the processes of a group that are left after a time; return at once when all are gone.
+    """Count the processes of a group that still run after a timeout. Return immediately when all have exited.
 
-    A child that was given a session of its own is not in the group: it is meant to go on."""
+    A child with its own session is not in the group, because it is meant to continue.
+    """
     until = time.monotonic() + timeout_s
-    while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- processes tell nobody that they end
-        await asyncio.sleep(LOOK_S)
+    while (count := _count(group)) and time.monotonic() < until:  # noqa: ASYNC110 -- the processes do not notify us when they exit
+        await asyncio.sleep(POLL_S)
     return count
 
 
 def _count(group: int) -> int:
-    """Count the members that run; a system without /proc counts all of them as one."""
+    """Count the running members. On a system without /proc all of them count as one."""
     if not _has_members(group):
         return 0
     if not PROCESSES.is_dir():
@@ -55,27 +57,27 @@ def _has_members(group: int) -> bool:
 def _fields(path: Path) -> list[str]:
     try:
         return path.read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has exited since
         return []
 
 
 class ProbeTransport(Protocol):
-    """Carries lines to the agent and back, without reading them."""
+    """Carries lines to and from the agent without reading them."""
 
     has_process: bool
-    """Whether the agent is a process of ours, whose end can be seen."""
+    """Whether the agent is our child process, so that its exit is known."""
 
     @property
     def stderr_tail(self) -> str:
-        """Return the end of its stderr, empty where that cannot be seen."""
+        """The end of its stderr. Empty if it is not available."""
         ...
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send bytes unchanged."""
         ...
 
     async def read(self) -> bytes | None:
-        """Wait for the next line, without its end; None when there will be no more."""
+        """Wait for the next line, without its newline. Return None at the end of the output."""
         ...
 
     def close_input(self) -> None:
@@ -83,16 +85,16 @@ class ProbeTransport(Protocol):
         ...
 
     async def exited(self, timeout_s: float) -> str | None:
-        """Wait for the end of its process and return the event, such as `exited 0`; None while it runs."""
+        """Wait for the end of its process and return the event, such as `exited 0`. Return None if it still runs."""
         ...
 
     async def orphans(self, timeout_s: float) -> int:
-        """Count the processes of its group that still run this long after its end."""
+        """Count the processes of its group that still run this long after its exit."""
         ...
 
 
 class _Brake(asyncio.BaseProtocol):
-    """Stops our reading while the agent does not read."""
+    """Pauses our reading while the agent does not read."""
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -122,14 +124,15 @@ class PipeTransport:
         return self.child.stderr_tail
 
     async def open(self) -> None:
-        """Take the pipes over."""
-        read_fd, write_fd = self.child.take_stdio()
+        """Claim the child's pipes."""
+        read_fd, write_fd = self.child.claim_stdio()
         loop = asyncio.get_running_loop()
         self._lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
         self._input, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._lines), os.fdopen(read_fd, "rb", 0)
         )
         self._output, self._brake = await loop.connect_write_pipe(_Brake, os.fdopen(write_fd, "wb", 0))
+        self._exit_watch = asyncio.create_task(self._end_after_exit())
 
     def send(self, data: bytes) -> None:
         if not self._output.is_closing():
@@ -156,15 +159,22 @@ class PipeTransport:
     async def orphans(self, timeout_s: float) -> int:
         return await count_left_behind(self.child.pid, timeout_s)
 
+    async def _end_after_exit(self) -> None:
+        """End the output even if a process started by the agent still holds it open."""
+        await self.child.wait()
+        await asyncio.sleep(EXIT_DRAIN_S)
+        self._input.close()
+
     async def close(self) -> None:
-        """Close the pipes and end the process, with all that it has started."""
+        """Close the pipes and end the process with everything that it started."""
+        self._exit_watch.cancel()
         self._input.close()
         self._output.close()  # unsent bytes are dropped with the process
         await self.child.stop(grace_s=0.5)
 
 
 class UrlTransport:
-    """A transport, read line by line."""
+    """A transport to a URL that is read line by line."""
 
     has_process = False
     stderr_tail = ""
@@ -178,7 +188,7 @@ class UrlTransport:
         self._transport.write(data)
 
     def close_input(self) -> None:
-        """Do nothing: a connection has one end, and it is ours to close."""
+        """Do nothing, because a connection has no separate input to close."""
 
     async def exited(self, timeout_s: float) -> str | None:
         del timeout_s
@@ -191,7 +201,7 @@ class UrlTransport:
 
 @asynccontextmanager
 async def open_url(url: str, token: str | None) -> AsyncGenerator[UrlTransport]:
-    """Connect to the agent at an address; raises AddressFailed."""
+    """Connect to the agent at a URL. Raises AddressError."""
     from dragoman.protocol.url import open_url as open_transport
 
     transport = await open_transport(url, token=token)

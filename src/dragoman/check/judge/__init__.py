@@ -1,6 +1,6 @@
-"""The judge, and its memory of an agent between connections."""
+"""The judge, and its memory of an agent across connections."""
 
 from dragoman.check.judge.judge import Judge
-from dragoman.check.judge.session import INVENTED, Memory
+from dragoman.check.judge.session import INVENTED, AgentMemory
 
-__all__ = ["INVENTED", "Judge", "Memory"]
+__all__ = ["INVENTED", "AgentMemory", "Judge"]

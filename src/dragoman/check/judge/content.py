@@ -1,4 +1,4 @@
-"""Watches content blocks, slash commands, and elicitation: forms and URLs for users."""
+"""Rules about content blocks, slash commands, and elicitations with forms and URLs."""
 
 import re
 from collections.abc import Iterable
@@ -16,37 +16,37 @@ MESSAGES = ("update agent_message", "update agent_thought", "update user_message
 
 
 class ContentObserver(Observer):
-    """Judges content blocks, wherever they are."""
+    """Judges content blocks in all messages."""
 
     area: ClassVar[str] = "CONTENT"
 
     @watch(*CHUNKS)
-    def see_chunk(self, message: SeenMessage) -> None:
+    def on_chunk(self, message: SeenMessage) -> None:
         content = part(message.update, "content")
         if content.get("type") != "text":
             self._judge(content, message)
 
     @watch(*MESSAGES)
-    def see_message(self, message: SeenMessage) -> None:
+    def on_message(self, message: SeenMessage) -> None:
         for each in parts(message.update, "content"):
             if each.get("type") != "text":
                 self._judge(each, message)
 
     @watch("update tool_call_content_chunk")
-    def see_tool_call_chunk(self, message: SeenMessage) -> None:
+    def on_tool_call_chunk(self, message: SeenMessage) -> None:
         content = part(part(message.update, "content"), "content")
         if content.get("type") != "text":
             self._judge(content, message)
 
     @watch("update tool_call", "update tool_call_update")
-    def see_tool_call(self, message: SeenMessage) -> None:
+    def on_tool_call(self, message: SeenMessage) -> None:
         for each in parts(message.update, "content"):
             content = part(each, "content")
             if content.get("type") != "text":
                 self._judge(content, message)
 
     @watch("request session/prompt")
-    def see_prompt(self, message: SeenMessage) -> None:
+    def on_prompt(self, message: SeenMessage) -> None:
         for each in parts(message.params, "prompt"):
             if each.get("type") != "text":
                 self._judge(each, message)
@@ -79,11 +79,11 @@ class CommandObserver(Observer):
     area: ClassVar[str] = "CMD"
 
     @watch("update available_commands_update")
-    def see_commands(self, message: SeenMessage) -> None:
+    def on_commands(self, message: SeenMessage) -> None:
         self._judge(parts(message.update, "availableCommands"), message)
 
     @watch("result session/new", "result session/resume")
-    def see_opened(self, message: SeenMessage) -> None:
+    def on_opened(self, message: SeenMessage) -> None:
         self._judge(parts(message.params, "availableCommands"), message)
 
     def _judge(self, commands: list[Object], message: SeenMessage) -> None:
@@ -138,13 +138,13 @@ class ElicitationObserver(Observer):
         self._asked: dict[str, ConversationEntry] = {}
 
     @watch("request elicitation/create")
-    def see_create(self, message: SeenMessage) -> None:
+    def on_create(self, message: SeenMessage) -> None:
         mode = text(message.params, "mode")
         if self.agreement.is_known and mode in ("form", "url"):
             self.judge(
                 "ACP-ELICIT-001",
                 self.agreement.client_offers(f"elicitation.{mode}"),
-                f"an elicitation in {mode} mode, {self.agreement.explain_lack(f'elicitation.{mode}')}",
+                f"an elicitation in {mode} mode, {self.agreement.explain_missing_capability(f'elicitation.{mode}')}",
                 *([self.agreement.initialize.entry] if self.agreement.initialize else []),
                 message.entry,
             )
@@ -153,7 +153,7 @@ class ElicitationObserver(Observer):
         elif mode == "url":
             self._judge_url(message)
         elif mode is not None and not mode.startswith("_"):
-            self.fail("ACP-ELICIT-008", f"the mode is {mode!r}; expected form, url or one of one's own", message.entry)
+            self.fail("ACP-ELICIT-008", f"the mode is {mode!r}; expected form, url or a custom one", message.entry)
         self._judge_scope(message)
 
     def _is_offered(self, mode: str) -> bool:
@@ -174,7 +174,7 @@ class ElicitationObserver(Observer):
         self.judge("ACP-ELICIT-002", not named, f"the form asks for {named}; expected the URL mode", message.entry)
         likely = [name for name, each in fields.items() if name not in named and _is_secret(name, each)]
         if likely:
-            self.warn("ACP-ELICIT-002", f"the form asks for {likely}, by the look of it a secret", message.entry)
+            self.warn("ACP-ELICIT-002", f"the form asks for {likely}, which looks like a secret", message.entry)
 
     def _judge_url(self, message: SeenMessage) -> None:
         elicitation_id, url = text(message.params, "elicitationId"), text(message.params, "url")
@@ -183,7 +183,7 @@ class ElicitationObserver(Observer):
             self.judge(
                 "ACP-ELICIT-003",
                 known is None,
-                f"the elicitationId {elicitation_id!r} is that of one that is still open",
+                f"the elicitationId {elicitation_id!r} belongs to an elicitation that is still open",
                 *([known] if known else []),
                 message.entry,
             )
@@ -202,7 +202,7 @@ class ElicitationObserver(Observer):
             message.entry,
         )
         has_secret = parsed.password is not None or _SECRETS.search(parsed.query) is not None
-        self.judge("ACP-ELICIT-006", not has_secret, "the URL holds credentials", message.entry)
+        self.judge("ACP-ELICIT-006", not has_secret, "the URL contains credentials", message.entry)
 
     def _judge_scope(self, message: SeenMessage) -> None:
         session, call_id = self.state.session(message), text(message.params, "toolCallId")
@@ -223,7 +223,7 @@ class ElicitationObserver(Observer):
             )
 
     @watch("notification elicitation/complete")
-    def see_complete(self, message: SeenMessage) -> None:
+    def on_complete(self, message: SeenMessage) -> None:
         elicitation_id = text(message.params, "elicitationId")
         if elicitation_id is None or self.agreement.initialized is None:
             return
@@ -231,12 +231,12 @@ class ElicitationObserver(Observer):
         self.judge(
             "ACP-ELICIT-004",
             elicitation_id in self._asked,
-            f"elicitation/complete for {elicitation_id!r}, which was never asked",
+            f"elicitation/complete for {elicitation_id!r}, which is unknown",
             message.entry,
         )
 
     @watch("answer elicitation/create")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         request = message.request
         mode = text(request.params, "mode") if request is not None else None
         if request is None or mode is None:
@@ -246,6 +246,8 @@ class ElicitationObserver(Observer):
             self.fail("ACP-ELICIT-101", f"the action is {action!r}; expected one of {sorted(ACTIONS)}", message.entry)
         if action != "accept":
             self._open.pop(text(request.params, "elicitationId") or "", None)
+        if message.kind == "error" and message.code is None:
+            return  # ACP-WIRE-109 covers that
         if self.agreement.initialized is not None and not self._is_offered(mode):
             self.judge(
                 "ACP-ELICIT-103",
@@ -266,10 +268,10 @@ class ElicitationObserver(Observer):
 
 
 def _is_named_secret(name: str, schema: Object) -> bool:
-    """Tell whether a field for free text has exactly the name of a secret, so that it can be nothing else."""
-    given = {_SEPARATORS.sub("", each).lower() for each in (name, text(schema, "title") or "")}
+    """Return whether a free text field is named exactly like a secret, so that it cannot be anything else."""
+    names = {_SEPARATORS.sub("", each).lower() for each in (name, text(schema, "title") or "")}
     choices = "enum" in schema or "oneOf" in schema
-    return text(schema, "type") == "string" and not choices and not _SECRET_NAMES.isdisjoint(given)
+    return text(schema, "type") == "string" and not choices and not _SECRET_NAMES.isdisjoint(names)
 
 
 def _is_secret(name: str, schema: Object) -> bool:
@@ -278,7 +280,7 @@ def _is_secret(name: str, schema: Object) -> bool:
 
 
 def _find_wrong(schema: Object, content: Json) -> str | None:
-    """Return the first mistake in the values of a form, if there is one."""
+    """Return the first mistake in the values of a form, or None."""
     values = cast("Object", content) if isinstance(content, dict) else {}
     for name in texts(schema, "required"):
         if name not in values:

@@ -1,6 +1,6 @@
-"""The names that differ between the versions of the protocol, so that one observer can judge both.
+"""The names that differ between the protocol versions, so that one observer can judge both.
 
-The types of version 2 are loaded when a conversation first speaks it: most do not.
+The types of version 2 are loaded only when a conversation uses it, because most do not.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ MethodTable = Mapping[str, Method[Any, Any]]
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of the protocol: its methods, and its names for what both versions have."""
+    """A protocol version: its methods, and its names for features of both versions."""
 
     version: Version
     requests: MethodTable
     notifications: MethodTable
     methods: MethodTable
     client_capabilities: str
-    """The field of `initialize` with the capabilities of the client; the next ones likewise."""
+    """The field of `initialize` with the client's capabilities."""
     agent_capabilities: str
     method_id: str
     """The field with the id of an auth method."""
@@ -34,12 +34,12 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     option_id: str
     """The field with the id of a config option."""
     baseline: frozenset[str]
-    """Methods that every agent has, in version 2 every agent with sessions."""
+    """Methods that every agent has, or in version 2 every agent with sessions."""
     paths: PathTable = {}
-    """Paths of capabilities of agents, by those of version 1, where they differ."""
+    """Paths of agent capabilities that differ from those of version 1."""
 
     def path(self, capability: str) -> str:
-        """Return the path of a capability of agents that is named as in version 1."""
+        """Return the path of an agent capability that is named as in version 1."""
         return self.paths.get(capability, capability)
 
     def find_method(self, kind: str, name: str) -> Method[Any, Any] | None:
@@ -64,7 +64,7 @@ _PATHS_OF_V2 = {
 
 @cache
 def dialect_of(version: Version) -> Dialect:
-    """Return the names of a version."""
+    """Return the dialect of a version."""
     if version == 1:
         return Dialect(
             version=1,

@@ -1,8 +1,8 @@
-"""Whether a message fits the schema exactly, and which fields it has that the specification does not have.
+"""Comparison of messages with the schema, including fields that the specification does not have.
 
-The types of `dragoman.protocol` ignore unknown fields, as a peer has to. The specification forbids to send them, so
-each type is made again here, on first need, with unknown fields forbidden and nothing else changed. One pass of the
-decoder judges a whole line; only a line that does not fit is examined field by field.
+The types of `dragoman.protocol` ignore unknown fields, as a peer must. But the specification forbids sending them. Each
+type is therefore built again here, on first use, with unknown fields forbidden and nothing else changed. The decoder
+judges a whole line in one pass. Only a line that does not fit is examined field by field.
 """
 
 import types
@@ -20,7 +20,7 @@ from dragoman.check.judge.message import Json, Object, SeenMessage
 from dragoman.protocol import lenient
 from dragoman.protocol.lenient import build
 from dragoman.protocol.methods import Method
-from dragoman.protocol.mismatch import SECRET_FIELDS, FieldPath, TypeMismatch, quote
+from dragoman.protocol.mismatch import SECRET_FIELDS, FieldPath, TypeMismatchError, quote
 from dragoman.protocol.unions import AnyOf, UnknownVariant, candidates, decode_hook
 from dragoman.wire.message import BAD_JSON
 
@@ -28,13 +28,13 @@ EARLIER: dict[str, frozenset[str]] = {
     "InitializeRequest": frozenset({"clientCapabilities", "clientInfo"}),
     "InitializeResponse": frozenset({"agentCapabilities", "agentInfo"}),
 }
-"""Fields of version 1 in the messages that agree on a version: a peer may say everything twice, to be understood."""
+"""Version 1 fields in the messages that agree on a version. A peer may send the fields of both versions."""
 
 _PLURAL = (Union, types.UnionType, list, dict)
 
 
 class StrictErrorObject(msgspec.Struct, forbid_unknown_fields=True):
-    """The `error` of a response, as JSON-RPC has it."""
+    """The `error` of a response, as in JSON-RPC."""
 
     code: int
     message: str
@@ -43,7 +43,7 @@ class StrictErrorObject(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def params_decoder(method: Method[Any, Any], kind: str) -> msgspec.json.Decoder[Any]:
-    """Return the decoder for a request or notification of a method, which refuses every mistake."""
+    """Return the strict decoder for a request or notification of a method."""
     fields: list[Any] = [("jsonrpc", Literal["2.0"]), ("method", str), ("params", tighten(method.params))]
     if kind == "request":
         fields.append(("id", Any))
@@ -52,13 +52,13 @@ def params_decoder(method: Method[Any, Any], kind: str) -> msgspec.json.Decoder[
 
 @cache
 def result_decoder(method: Method[Any, Any]) -> msgspec.json.Decoder[Any]:
-    """Return the decoder for the answer to a request, which refuses every mistake."""
+    """Return the strict decoder for the response to a request."""
     return _decoder("Answer", [("jsonrpc", Literal["2.0"]), ("id", Any), ("result", tighten(method.result))])
 
 
 @cache
 def error_decoder() -> msgspec.json.Decoder[Any]:
-    """Return the decoder for an error response, which refuses every mistake."""
+    """Return the strict decoder for an error response."""
     return _decoder("Refusal", [("jsonrpc", Literal["2.0"]), ("id", Any), ("error", StrictErrorObject)])
 
 
@@ -69,7 +69,7 @@ def _decoder(name: str, fields: list[Any]) -> msgspec.json.Decoder[Any]:
 
 @cache
 def tighten(type_: Any) -> Any:
-    """Return a type of the protocol with unknown fields forbidden all the way down."""
+    """Return a protocol type with unknown fields forbidden at all levels."""
     if isinstance(type_, type):
         if issubclass(type_, msgspec.Struct):
             return _tighten_struct(type_)
@@ -77,7 +77,7 @@ def tighten(type_: Any) -> Any:
     args: tuple[Any, ...] = tuple(map(tighten, get_args(type_))) if get_origin(type_) in _PLURAL else ()
     match get_origin(type_):
         case origin if origin is Union or origin is types.UnionType:
-            return Union[args]  # noqa: UP007 -- the members are only known now
+            return Union[args]  # noqa: UP007 -- the members are only known at run time
         case origin if origin is list:
             return list[args[0]]
         case origin if origin is dict:
@@ -118,11 +118,13 @@ def _tighten_union(union: type[AnyOf]) -> type[AnyOf]:
 
 
 def find_extra(type_: Any, value: Json, path: str) -> Iterator[str]:
-    """Yield the paths of unknown fields in a value that fits its type otherwise; `_meta` is known everywhere."""
+    """Yield the paths of unknown fields in a value that otherwise fits its type. `_meta` is always known."""
     yield from _find(inspect.type_info(type_), value, path)
 
 
 def _find(info: inspect.Type, value: Json, path: str) -> Iterator[str]:
+    """Yield the paths of the fields that the schema does not define, at any depth."""
+    # Only containers can have unknown fields. In a union, search the variant that the value was meant to be.
     match info, value:
         case inspect.StructType(), dict():
             yield from _find_in_struct(info, cast("Object", value), path)
@@ -168,14 +170,14 @@ def _variant(union: type[AnyOf], value: Json) -> Any:
             return None
         try:
             build(variant, value, FieldPath("", lenient=False))
-        except TypeMismatch:
+        except TypeMismatchError:
             continue
         return variant
     return None
 
 
 MAX_EXPLAINED = 100
-"""How often the same refusal is explained: that costs a hundred times the decoder."""
+"""Maximum number of times to explain the same refusal, which costs a hundred times as much as decoding."""
 
 _ENVELOPES = {
     "request": frozenset({"jsonrpc", "id", "method", "params"}),
@@ -187,7 +189,7 @@ _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class _StrictPlace(FieldPath):
-    """A place without leniency: a field that only informs a peer has to be right, too."""
+    """A strict place. Even a field that only informs a peer must be correct."""
 
     def key(self, name: str) -> FieldPath:
         step = f".{name}" if name.isidentifier() else f"[{quote(name)}]"
@@ -198,22 +200,22 @@ class _StrictPlace(FieldPath):
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """A place of a message that does not fit the schema, or a field that the schema does not have."""
+    """A place in a message that does not fit the schema, or a field that the schema does not have."""
 
     path: str
     problem: str
-    mismatch: TypeMismatch | None = None
+    mismatch: TypeMismatchError | None = None
 
 
 class Fitter:
-    """Compares the messages of one conversation with the schema of the version that is spoken."""
+    """Compares the messages of one conversation with the schema of its version."""
 
     def __init__(self) -> None:
         self._explained: Counter[tuple[str, str, str]] = Counter()
         self._decoders: dict[tuple[int, str, str], Any] = {}
 
     def find_flaws(self, message: SeenMessage, dialect: Dialect) -> list[Flaw]:
-        """Return the flaws of a message; none for methods that the protocol does not have."""
+        """Return the flaws of a message. Unknown methods have none."""
         key = (dialect.version, message.kind, message.method)
         decode = self._decoders.get(key)
         if decode is None:
@@ -235,14 +237,14 @@ class Fitter:
         return [*_explain_body(message, dialect), *_explain_envelope(message)]
 
 
-def is_mendable(message: SeenMessage, dialect: Dialect) -> bool:
-    """Tell whether the params of a request can be read as the schema's marks allow, though they do not fit."""
+def is_readable(message: SeenMessage, dialect: Dialect) -> bool:
+    """Return whether a request's params can be decoded leniently although they do not fit."""
     method = dialect.requests.get(message.method)
     if method is None:
         return True
     try:
         lenient.build(method.params, {} if message.body is None else message.body, FieldPath("params", lenient=True))
-    except TypeMismatch:
+    except TypeMismatchError:
         return False
     return True
 
@@ -266,11 +268,11 @@ def _explain_body(message: SeenMessage, dialect: Dialect) -> list[Flaw]:
         return []
     name, type_ = ("result", method.result) if message.kind == "result" else ("params", method.params)
     value: Json = message.body
-    if value is None and (lenient.accepts_nothing(type_) or type_ is Any):
+    if value is None and (lenient.may_be_empty(type_) or type_ is Any):
         return []
     try:
         lenient.build(type_, value, _StrictPlace(name, lenient=False))
-    except TypeMismatch as mismatch:
+    except TypeMismatchError as mismatch:
         return [Flaw(mismatch.path, mismatch.problem, mismatch)]
     return [Flaw(path, "the specification has no such field") for path in find_extra(type_, value, name)]
 

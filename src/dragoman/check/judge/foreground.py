@@ -1,7 +1,13 @@
-"""The sessions of version 2: their state, messages, tool calls and display terminals, as their updates tell.
+"""The state of version 2 sessions from their updates: foreground work, messages, tool calls and display terminals.
 
-A piece of foreground work is kept as a turn: it begins with `running` or `requires_action`, whoever began it, and ends
-with the next `idle`. A prompt is part of no turn: its answer only says that its message was inserted.
+Foreground work is stored as a turn. It starts with `running` or `requires_action`, whichever side started it, and ends
+with the next `idle`. A prompt is not part of a turn, because its response only says that its message was inserted.
+
+    update                          effect
+    state_update: running           starts a turn, unless one runs
+    state_update: requires_action   starts a turn, unless one runs
+    state_update: idle              ends the turn, and forgets the accepted prompts
+    agent messages, tool calls      belong to the running turn, and otherwise count as early output
 """
 
 from collections.abc import Mapping
@@ -10,10 +16,10 @@ import msgspec
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, offered, part, parts, text
-from dragoman.check.judge.session import MAX_SAID_CHARS, Memory, SeenSession, SeenToolCall, SeenTurn
+from dragoman.check.judge.session import MAX_SAID_CHARS, AgentMemory, SeenSession, SeenToolCall, SeenTurn
 
 MAX_ITEMS = 2000
-"""Messages, tool calls and terminals of a session that are remembered: a tap may run for weeks."""
+"""Maximum number of messages, tool calls and terminals remembered per session, because a tap may run for weeks."""
 MAX_ACCEPTED = 200
 
 WRITERS: Mapping[str, str] = {
@@ -24,26 +30,26 @@ WRITERS: Mapping[str, str] = {
     "agent_thought": "thought",
     "agent_thought_chunk": "thought",
 }
-"""Updates of messages, and whose each is."""
+"""Updates of messages, and the writer of each."""
 ENDED = frozenset({"completed", "failed", "cancelled"})
 """The final statuses of a tool call."""
 WORKING = frozenset({"running", "requires_action"})
 
 
 class SeenText(msgspec.Struct, eq=False):
-    """A message of a conversation: whose it is, the update that brought it, and its text so far."""
+    """A message of a conversation: its writer, its first update, and its text so far."""
 
     writer: str
     entry: ConversationEntry
     text: str = ""
 
     def apply(self, update: Object) -> None:
-        """Take an update: a chunk appends, a content replaces, null clears, and nothing leaves it."""
+        """Apply an update. A chunk appends, content replaces, null clears, and absent content changes nothing."""
         if str(update.get("sessionUpdate")).endswith("_chunk"):
             self.text = (self.text + (text(part(update, "content"), "text") or ""))[:MAX_SAID_CHARS]
         elif "content" in update:
-            said = [text(block, "text") or "" for block in parts(update, "content")]
-            self.text = "".join(said)[:MAX_SAID_CHARS]
+            texts = [text(block, "text") or "" for block in parts(update, "content")]
+            self.text = "".join(texts)[:MAX_SAID_CHARS]
 
 
 class SeenDisplay(msgspec.Struct, eq=False):
@@ -55,7 +61,7 @@ class SeenDisplay(msgspec.Struct, eq=False):
     exited: ConversationEntry | None = None
     can_cancel: bool = False
     withdrawn: ConversationEntry | None = None
-    """The last update by which it could not be cancelled any more."""
+    """The last update after which it could no longer be cancelled."""
     cancelling: SeenMessage | None = None
 
 
@@ -68,7 +74,7 @@ class AcceptedPrompt(msgspec.Struct, eq=False):
 
 
 class Foreground(msgspec.Struct, eq=False):
-    """The state of one session, and what its updates have built."""
+    """The state of one session, and the items that its updates have built."""
 
     state: str = "idle"
     changed: ConversationEntry | None = None
@@ -80,23 +86,44 @@ class Foreground(msgspec.Struct, eq=False):
     early_cancel: ConversationEntry | None = None
     """The `session/cancel` for prompts whose work is not reported yet."""
     recalled: ConversationEntry | None = None
-    """The `$/cancel_request` for a prompt without an answer, since the session was last idle."""
+    """The `$/cancel_request` for an unanswered prompt since the session was last idle."""
     background: list[tuple[str, str]] | None = None
-    """The kinds and ids of background work in the last list, None while none was sent."""
+    """The kinds and ids of background work in the last list. None if no list was sent."""
     background_entry: ConversationEntry | None = None
     spoken: ConversationEntry | None = None
-    """The last output of the agent since it was idle: a message, a thought or a tool call."""
+    """The agent's last output since it was idle: a message, a thought or a tool call."""
+
+    early: ConversationEntry | None = None
+    """The first output after a prompt was accepted, while no work was reported as running."""
+
+    @property
+    def has_background(self) -> bool:
+        """Return whether work may run in the background, so that output of an idle session proves nothing."""
+        is_displayed = any(each.exited is None for each in self.terminals.values())
+        return bool(self.background) or is_displayed
+
+    def is_stuck(self, turn: SeenTurn) -> bool:
+        """Return whether overdue work has been silent since a cancel that the agent has read.
+
+        It may then have ended.
+        """
+        return turn.is_stuck and (self.spoken is None or turn.cancel is None or self.spoken.n < turn.cancel.n)
 
     def find_shown(self, message_id: str) -> bool:
-        """Tell whether a message of the user was shown."""
+        """Return whether a message of the user was shown."""
         message = self.messages.get(message_id)
         return message is not None and message.writer == "user"
 
+    def record_output(self, entry: ConversationEntry) -> None:
+        """Record a new message or tool call of the agent. It is early output if a prompt was accepted."""
+        if self.state == "idle" and self.accepted and not self.has_background:
+            self.early = self.early or entry
+
 
 class ForegroundTable:
-    """The foreground of each session, by its id; also of sessions whose `session/new` is not answered yet."""
+    """The foreground of each session by id, including sessions whose `session/new` is not answered yet."""
 
-    def __init__(self, sessions: dict[str, SeenSession], memory: Memory) -> None:
+    def __init__(self, sessions: dict[str, SeenSession], memory: AgentMemory) -> None:
         self._sessions = sessions
         self._memory = memory
         self._found: dict[str, Foreground] = {}
@@ -109,8 +136,8 @@ class ForegroundTable:
             del self._found[next(iter(self._found))]
         return self._found.setdefault(session_id, Foreground())
 
-    def take_update(self, message: SeenMessage, *, is_replay: bool) -> None:
-        """Learn from a `session/update`."""
+    def apply_update(self, message: SeenMessage, *, is_replay: bool) -> None:
+        """Apply a `session/update`."""
         session_id = text(message.params, "sessionId")
         if session_id is None:
             return
@@ -118,18 +145,20 @@ class ForegroundTable:
         session = self._sessions.get(session_id)
         kind = text(update, "sessionUpdate") or ""
         if kind in WRITERS:
-            self._take_message(session_id, seen, message, is_replay=is_replay)
+            self._apply_message(session_id, seen, message, is_replay=is_replay)
         elif kind == "state_update":
-            self._take_state(session, seen, message)
-        elif kind in ("tool_call_update", "tool_call_content_chunk"):
+            self._apply_state(session, seen, message)
+        elif kind in ("tool_call", "tool_call_update", "tool_call_content_chunk"):  # the first is from version 1
             seen.spoken = message.entry
+            if session is not None and text(update, "toolCallId") not in session.calls:
+                seen.record_output(message.entry)
             if session is not None:
-                take_call(session, update, message)
+                apply_call(session, update, message)
         elif kind in ("terminal_update", "terminal_output_chunk"):
-            _take_terminal(seen, update, message)
+            _apply_terminal(seen, update, message)
 
-    def take_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
-        """Learn from the answer to a prompt."""
+    def record_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Record the response to a prompt."""
         message_id = text(answer.params, "messageId")
         session_id = text(request.params, "sessionId")
         if answer.kind == "error" or message_id is None or session_id is None:
@@ -140,7 +169,12 @@ class ForegroundTable:
         asked = "".join(text(block, "text") or "" for block in parts(request.params, "prompt"))
         self._memory.past(session_id).message_ids[message_id] = asked[:MAX_SAID_CHARS]
 
-    def _take_message(self, session_id: str, seen: Foreground, message: SeenMessage, *, is_replay: bool) -> None:
+    def _apply_message(self, session_id: str, seen: Foreground, message: SeenMessage, *, is_replay: bool) -> None:
+        """Collect a message or a chunk of one.
+
+        A user's message shows that the prompt with its id was accepted. Any other message counts as output of
+        the agent, unless it is replayed.
+        """
         update = message.update
         message_id, writer = text(update, "messageId"), WRITERS[str(update["sessionUpdate"])]
         if message_id is None:
@@ -152,6 +186,8 @@ class ForegroundTable:
             for each in seen.accepted:
                 each.is_shown = each.is_shown or each.message_id == message_id
             return
+        if seen.messages[message_id].entry is message.entry:
+            seen.record_output(message.entry)
         seen.spoken = message.entry
         past, session = self._memory.past(session_id), self._sessions.get(session_id)
         past.spoke = past.spoke or writer == "agent"
@@ -163,10 +199,11 @@ class ForegroundTable:
                 session.turn.message_id = message_id
             session.is_talking = is_chunk and session.turn is not None and session.closing is None and not is_replay
 
-    def _take_state(self, session: SeenSession | None, seen: Foreground, message: SeenMessage) -> None:
+    def _apply_state(self, session: SeenSession | None, seen: Foreground, message: SeenMessage) -> None:
         state = text(message.update, "state") or seen.state
-        _take_background(seen, message)
+        _apply_background(seen, message)
         seen.state, seen.changed = state, message.entry
+        seen.early = None
         if session is None:
             return
         if state in WORKING:
@@ -186,20 +223,20 @@ class ForegroundTable:
         seen.spoken = seen.recalled = seen.early_cancel = None
 
     def _keep(self, session: SeenSession, seen: Foreground, turn: SeenTurn, idle: SeenMessage) -> None:
-        """Remember what a replay must have; of work that was cut short, the specification says nothing."""
+        """Remember the content that a replay must have. For interrupted work, the specification says nothing."""
         if turn.cancel or session.closing or text(idle.update, "stopReason") in (None, "cancelled", "refusal"):
             return
         asked = [self._memory.past(session.id).message_ids.get(each.message_id, "") for each in seen.accepted]
         began = turn.prompt.entry.n
-        said = [each.text for each in seen.messages.values() if each.writer == "agent" and each.entry.n > began]
+        texts = [each.text for each in seen.messages.values() if each.writer == "agent" and each.entry.n > began]
         calls = [call.id for call in turn.calls.values() if call.status == "completed"]
-        if turn.said:  # the fast path has heard pieces that the messages lack
-            said = turn.said
-        self._memory.past(session.id).keep(asked, said, calls)
+        if turn.said:  # the fast path has counted text that the messages lack
+            texts = turn.said
+        self._memory.past(session.id).keep(asked, texts, calls)
 
 
-def take_call(session: SeenSession, update: Object, message: SeenMessage) -> None:
-    """Learn from an update of a tool call, or from the tool call in a permission request."""
+def apply_call(session: SeenSession, update: Object, message: SeenMessage) -> None:
+    """Apply an update of a tool call, or the tool call of a permission request."""
     call_id = text(update, "toolCallId")
     if call_id is None:
         return
@@ -214,10 +251,10 @@ def take_call(session: SeenSession, update: Object, message: SeenMessage) -> Non
     if "status" in update:
         call.status = text(update, "status") or "pending"
         call.ran = call.ran or call.status == "in_progress"
-    _take_offer(call, update, message)
+    _apply_offer(call, update, message)
 
 
-def _take_terminal(seen: Foreground, update: Object, message: SeenMessage) -> None:
+def _apply_terminal(seen: Foreground, update: Object, message: SeenMessage) -> None:
     terminal_id = text(update, "terminalId")
     if terminal_id is None:
         return
@@ -229,12 +266,12 @@ def _take_terminal(seen: Foreground, update: Object, message: SeenMessage) -> No
     if "command" in update:
         terminal.command = text(update, "command")
     if "exitStatus" in update:
-        terminal.exited = message.entry if isinstance(update["exitStatus"], dict) else None
-    _take_offer(terminal, update, message)
+        terminal.exited = message.entry if update["exitStatus"] is not None else None
+    _apply_offer(terminal, update, message)
 
 
-def _take_offer(item: SeenToolCall | SeenDisplay, update: Object, message: SeenMessage) -> None:
-    """Learn whether a tool call or a terminal can be cancelled alone."""
+def _apply_offer(item: SeenToolCall | SeenDisplay, update: Object, message: SeenMessage) -> None:
+    """Record whether a tool call or a terminal can be cancelled separately."""
     if "capabilities" not in update:
         return
     can_cancel = offered(part(update, "capabilities"), "cancel")
@@ -243,14 +280,14 @@ def _take_offer(item: SeenToolCall | SeenDisplay, update: Object, message: SeenM
     item.can_cancel = can_cancel
 
 
-def _take_background(seen: Foreground, message: SeenMessage) -> None:
+def _apply_background(seen: Foreground, message: SeenMessage) -> None:
     if isinstance(message.update.get("background"), list):
         seen.background = list_background(message.update)
         seen.background_entry = message.entry
 
 
 def list_background(update: Object) -> list[tuple[str, str]]:
-    """Return the kinds and ids of the work in the list of a `state_update`."""
+    """Return the kinds and ids of the background work listed in a `state_update`."""
     named = (("tool_call", "toolCallId"), ("terminal", "terminalId"))
     work = parts(update, "background")
     return [(kind, found) for each in work for kind, name in named if (found := text(each, name)) is not None]

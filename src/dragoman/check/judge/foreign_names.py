@@ -1,6 +1,6 @@
-"""Names that a version does not have, and that no peer has invented: withdrawn from drafts, or of the other version.
+"""Names that a version does not have although no peer invented them: withdrawn drafts, or the other version.
 
-A peer that sends one of them follows another edition of the specification. It gets a warning with the present way.
+A peer that sends one follows another edition of the specification. It gets a warning with the current replacement.
 """
 
 import re
@@ -18,7 +18,7 @@ _FIELDS: tuple[tuple[str, str, str], ...] = (
     ("result session/(new|load|resume|fork)", r"result\.models", MODELS),
     ("result initialize", r"result\.authMethods\[\d+\]\.(type|vars|varName|link)", VARIABLES),
 )
-"""Kinds of messages, paths in them, and the present way."""
+"""Kinds of messages, paths in them, and the current replacement."""
 
 _METHODS = {
     "session/set_model": "it was withdrawn from the drafts; use session/set_config_option",
@@ -26,7 +26,7 @@ _METHODS = {
     "mcp/disconnect": "it was withdrawn from the drafts; send mcp/message with the serverId",
 }
 V2_METHODS = frozenset({"auth/login", "auth/logout", "terminal/cancel", "tool_call/cancel"})
-"""Methods that version 2 alone has; named here, because the types of version 2 are not loaded to judge version 1."""
+"""Methods that only version 2 has. Listed here, because judging version 1 does not load the types of version 2."""
 
 V2_UPDATES = frozenset(
     {
@@ -39,11 +39,11 @@ V2_UPDATES = frozenset(
         "user_message",
     }
 )
-"""Kinds of `session/update` that version 2 alone has."""
+"""Kinds of `session/update` that only version 2 has."""
 
 
 def explain_field(key: str, path: str, auth_type: str | None) -> str | None:
-    """Return the present way for a field at a path of a kind of message, such as `result session/new`."""
+    """Return the replacement for a field at a path of a message kind, such as `result session/new`."""
     for kind, place, advice in _FIELDS:
         if re.fullmatch(kind, key) and re.fullmatch(place, path):
             return advice if advice is not VARIABLES or auth_type == "env_var" else None
@@ -51,11 +51,11 @@ def explain_field(key: str, path: str, auth_type: str | None) -> str | None:
 
 
 V1_UPDATES = frozenset({"current_mode_update", "plan", "tool_call"})
-"""Kinds of `session/update` that version 1 alone has."""
+"""Kinds of `session/update` that only version 1 has."""
 
 
 def explain_method(method: str, dialect: Dialect) -> str | None:
-    """Return the present way for a method that the version does not have."""
+    """Return the replacement for a method that the version does not have."""
     if method in dialect.methods:
         return None
     if dialect.version == 1:

@@ -1,38 +1,41 @@
-"""Watches initialize and authentication: versions, capabilities, and whether they are kept to."""
+"""Rules about initialize and authentication: versions, capabilities, and whether both sides follow them."""
 
 from typing import ClassVar
 
 import msgspec
 
 from dragoman.check.conversation import OTHER, ConversationEntry
+from dragoman.check.judge.dialect import Dialect, dialect_of
 from dragoman.check.judge.message import SeenMessage, items, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.session import INVENTED
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
 
-UNSUPPORTED_VERSION = -32022
 PER_ITEM = frozenset({"tool_call/cancel", "terminal/cancel", "session/set_config_option"})
-"""Methods of version 2 that a tool call, a terminal or a session offers, not the agent as such."""
+"""Methods of version 2 that a tool call, a terminal or a session offers, instead of the agent."""
 
 LATEST_KNOWN_VERSION = 2
-"""The highest version of the protocol that anybody has drawn up."""
+"""The highest existing version of the protocol."""
 
 CLIENT_CAPABILITIES = frozenset(field.encode_name for field in msgspec.structs.fields(v1.ClientCapabilities))
-"""Capabilities of clients; those of version 2 are among them."""
+"""Capabilities of clients, including those of version 2."""
 
 
 class InitObserver(Observer):
-    """Judges the handshake, and whether methods are used and routed as it said."""
+    """Judges the handshake, and whether methods are used and routed accordingly."""
 
     area: ClassVar[str] = "INIT"
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._too_new: SeenMessage | None = None
-        """An answer to initialize with a version that the client cannot have."""
+        """A response to initialize with a version that the client cannot support."""
+        self._is_named = True
+        """Whether the agent named its capabilities as the version requires."""
 
     @watch("request")
-    def see_request(self, message: SeenMessage) -> None:
+    def on_request(self, message: SeenMessage) -> None:
         if message.sender != "client" or message.method == "initialize":
             return
         if self.timeline.is_whole:
@@ -40,8 +43,9 @@ class InitObserver(Observer):
         if self._too_new is not None:
             self.fail(
                 "ACP-INIT-103",
-                f"the client went on with {message.method}, though the agent has version "
-                f"{self._too_new.params.get('protocolVersion')}, above its own; expected it to leave",
+                f"the client continued with {message.method}, though the agent answered with version "
+                f"{self._too_new.params.get('protocolVersion')}, which the client does not know; expected it to "
+                "disconnect",
                 self._too_new.entry,
                 message.entry,
             )
@@ -56,12 +60,31 @@ class InitObserver(Observer):
         )
 
     @watch("request initialize")
-    def see_initialize(self, message: SeenMessage) -> None:
+    def on_initialize(self, message: SeenMessage) -> None:
         if not self.state.is_v2:
             self._judge_client_info(message)
+        if message.params.get("protocolVersion") == self.agreement.dialect.version:
+            dialects = [each.client_capabilities for each in (self.agreement.dialect, self._other_dialect)]
+            self._judge_name("ACP-INIT-109", message, *dialects)
+
+    @property
+    def _other_dialect(self) -> Dialect:
+        return dialect_of(1 if self.state.is_v2 else 2)
+
+    def _judge_name(self, rule: str, message: SeenMessage, name: str, other: str) -> bool:
+        """Judge whether the capabilities have the version's field name. Sending both names is also understood."""
+        is_right = name in message.params or other not in message.params
+        version = self.agreement.dialect.version
+        detail = (
+            f"initialize has {other}, which version {version} calls {name}, so the {OTHER[message.sender]} sees none"
+        )
+        self.judge(rule, is_right, detail, message.entry)
+        return is_right
 
     def _judge_client_info(self, message: SeenMessage) -> None:
-        info = part(message.params, "clientInfo") or part(message.params, "info")  # as a client of version 2 says it
+        info = part(message.params, "clientInfo") or part(
+            message.params, "info"
+        )  # a client of version 2 uses this name
         self.judge(
             "ACP-INIT-105",
             bool(text(info, "name")) and bool(text(info, "version")),
@@ -70,7 +93,7 @@ class InitObserver(Observer):
         )
 
     @watch("event exited")
-    def see_death(self, message: SeenMessage) -> None:
+    def on_death(self, message: SeenMessage) -> None:
         asked = self.agreement.initialize
         if asked is None or not asked.fits or self.requests.pending["client"].get(asked.id) is not asked:
             return
@@ -83,20 +106,23 @@ class InitObserver(Observer):
             )
 
     @watch("answer initialize")
-    def see_initialized(self, message: SeenMessage) -> None:
+    def on_initialized(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
-        asked, given = request.params.get("protocolVersion"), message.params.get("protocolVersion")
+        asked, answered = request.params.get("protocolVersion"), message.params.get("protocolVersion")
         if message.kind == "error":
             self._judge_refusal(message, request)
             return
-        self.saw("ACP-INIT-001")
-        if asked != given and given == 1:  # asked for version 2, and given version 1
+        self.count_occasion("ACP-INIT-001")
+        if answered == self.agreement.dialect.version:
+            dialects = [each.agent_capabilities for each in (self.agreement.dialect, self._other_dialect)]
+            self._is_named = self._judge_name("ACP-INIT-013", message, *dialects) and message.fits
+        if asked != answered and answered == 1:  # requested version 2 and got version 1
             self._judge_client_info(request)
         if self._has_strange_capability(request):
-            self.saw("ACP-INIT-009")
-        if given == 1:  # version 2 has another place for it
+            self.count_occasion("ACP-INIT-009")
+        if answered == 1:  # version 2 has another place for it
             info = part(message.params, "agentInfo")
             self.judge(
                 "ACP-INIT-005",
@@ -104,17 +130,22 @@ class InitObserver(Observer):
                 "the answer to initialize has no agentInfo with name and version",
                 message.entry,
             )
-        if isinstance(asked, int) and isinstance(given, int):
-            self._judge_version(asked, given, request.entry, message)
+        if isinstance(asked, int) and isinstance(answered, int):
+            self._judge_version(asked, answered, request.entry, message)
 
     def _has_strange_capability(self, request: SeenMessage) -> bool:
         return not part(request.params, self.agreement.dialect.client_capabilities).keys() <= CLIENT_CAPABILITIES
 
     def _judge_refusal(self, message: SeenMessage, request: SeenMessage) -> None:
+        """Judge an error as the answer to a correct `initialize`.
+
+        Since version 2, an error is correct if every known version of the agent is above the requested one.
+        Otherwise the agent should have answered with a version that it supports.
+        """
         asked = request.params.get("protocolVersion")
         if not request.fits or not isinstance(asked, int):
             return
-        if message.code == UNSUPPORTED_VERSION:
+        if message.code == ErrorCode.UNSUPPORTED_VERSION:
             data = part(message.params, "data")
             self.judge(
                 "ACP-INIT-012",
@@ -125,10 +156,10 @@ class InitObserver(Observer):
             )
         below = [version for version in self.state.memory.versions if version <= asked]
         if self.agreement.dialect.version != 1 and not below:
-            if asked < 1 and message.code != UNSUPPORTED_VERSION:
-                detail = f"version {asked} was refused with {message.code}; expected {UNSUPPORTED_VERSION}"
+            if asked < 1 and message.code != ErrorCode.UNSUPPORTED_VERSION:
+                detail = f"version {asked} was refused with {message.code}; expected {ErrorCode.UNSUPPORTED_VERSION}"
                 self.fail("ACP-INIT-012", detail, request.entry, message.entry)
-            if asked < 1 or message.code == UNSUPPORTED_VERSION:
+            if asked < 1 or message.code == ErrorCode.UNSUPPORTED_VERSION:
                 return
         if self._has_strange_capability(request):
             rule, words = "ACP-INIT-009", "initialize with a capability that the protocol does not have"
@@ -141,51 +172,50 @@ class InitObserver(Observer):
             message.entry,
         )
 
-    def _judge_version(self, asked: int, given: int, request: ConversationEntry, answer: SeenMessage) -> None:
+    def _judge_version(self, asked: int, answered: int, request: ConversationEntry, answer: SeenMessage) -> None:
         if asked > LATEST_KNOWN_VERSION:
             self.judge(
                 "ACP-INIT-003",
-                given != asked,
-                f"the agent took version {asked}, which does not exist; expected the latest that it supports",
+                answered != asked,
+                f"the agent accepted version {asked}, which does not exist; expected the latest that it supports",
                 request,
                 answer.entry,
             )
-        elif asked in self.state.memory.versions or given == asked:
+        elif asked in self.state.memory.versions or answered == asked:
             self.judge(
                 "ACP-INIT-004",
-                given == asked,
-                f"asked for version {asked}, which it supports, the agent answered {given}; expected {asked}",
+                answered == asked,
+                f"asked for version {asked}, which it supports, the agent answered {answered}; expected {asked}",
                 request,
                 answer.entry,
             )
-        if asked == 1 and not (given != 1 and 1 in self.state.memory.versions):
+        if asked == 1 and not (answered != 1 and 1 in self.state.memory.versions):
             self.judge(
                 "ACP-INIT-010",
-                given == 1,
-                f"asked for version 1, the agent answered {given}: by the rules of version 1 nothing more is judged",
+                answered == 1,
+                f"asked for version 1, the agent answered {answered}: by the rules of version 1 nothing more is judged",
                 request,
                 answer.entry,
             )
-        if given > asked:
+        if answered > asked:
             self._too_new = answer
         self.judge(
             "ACP-INIT-012",
-            given <= asked,
-            f"asked for version {asked}, the agent answered {given}, which is above it; expected the highest that is"
-            f" not, or the error {UNSUPPORTED_VERSION}",
+            answered <= asked,
+            f"asked for version {asked}, the agent answered {answered}, which is above it; expected the highest that is"
+            f" not, or the error {ErrorCode.UNSUPPORTED_VERSION}",
             request,
             answer.entry,
         )
 
     @watch("event stdin", "event exited")
-    def see_end(self, message: SeenMessage) -> None:
-        del message
+    def on_end(self, _message: SeenMessage) -> None:
         if self._too_new is not None:
-            self.saw("ACP-INIT-103")
+            self.count_occasion("ACP-INIT-103")
             self._too_new = None
 
     @watch("answer")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.agreement.initialized is None:
             return
@@ -214,7 +244,7 @@ class InitObserver(Observer):
                 request.entry,
                 answer.entry,
             )
-        elif method.capability is not None and method.stable and request.method not in PER_ITEM:
+        elif method.capability is not None and method.stable and request.method not in PER_ITEM and self._is_named:
             self.judge(
                 "ACP-INIT-008",
                 answer.kind == "error",
@@ -232,11 +262,11 @@ class InitObserver(Observer):
         if request.method in ("auth/login", "auth/logout"):
             return bool(self.agreement.auth_methods)
         if request.method in ("tool_call/cancel", "terminal/cancel"):
-            return False  # each call and each terminal says whether it can be cancelled: ACP-TOOL-015 and ACP-TERM-011
+            return False  # each call and terminal says whether it can be cancelled: ACP-TOOL-015 and ACP-TERM-011
         if capability is None:
             return False
         side = OTHER[request.sender]
-        path = capability.removeprefix(f"{side}.")  # version 2 says whose capabilities they are
+        path = capability.removeprefix(f"{side}.")  # version 2 paths start with the side
         return offered(self.agreement.capabilities[side], path.partition(".")[2])
 
     def _judge_client_route(self, answer: SeenMessage, request: SeenMessage) -> None:
@@ -271,7 +301,7 @@ class AuthObserver(Observer):
         self._login: ConversationEntry | None = None
 
     @watch("result initialize")
-    def see_initialized(self, message: SeenMessage) -> None:
+    def on_initialized(self, message: SeenMessage) -> None:
         methods = parts(message.params, "authMethods")
         if not methods:
             return
@@ -289,7 +319,7 @@ class AuthObserver(Observer):
         )
 
     @watch("request authenticate", "request auth/login")
-    def see_authenticate(self, message: SeenMessage) -> None:
+    def on_authenticate(self, message: SeenMessage) -> None:
         if self.agreement.initialized is None:
             return
         name = self.agreement.dialect.method_id
@@ -303,7 +333,7 @@ class AuthObserver(Observer):
         )
 
     @watch("request logout", "request auth/logout")
-    def see_logout(self, message: SeenMessage) -> None:
+    def on_logout(self, message: SeenMessage) -> None:
         self.judge(
             "ACP-AUTH-102",
             self.agreement.agent_offers("auth.logout")
@@ -315,7 +345,7 @@ class AuthObserver(Observer):
         )
 
     @watch("answer authenticate", "answer auth/login")
-    def see_authenticated(self, message: SeenMessage) -> None:
+    def on_authenticated(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.agreement.initialized is None:
             return
@@ -323,7 +353,7 @@ class AuthObserver(Observer):
             self._login = message.entry
         ids = [text(each, self.agreement.dialect.method_id) for each in self.agreement.auth_methods]
         asked = text(request.params, "methodId")
-        if asked is not None and asked not in ids:
+        if asked is not None and asked not in ids and (None not in ids or asked.startswith(INVENTED)):
             self._login = None
             self.judge(
                 "ACP-AUTH-005",
@@ -334,18 +364,17 @@ class AuthObserver(Observer):
             )
 
     @watch("result logout", "result auth/logout")
-    def see_logged_out(self, message: SeenMessage) -> None:
-        del message
+    def on_logged_out(self, _message: SeenMessage) -> None:
         self._login = None
 
     @watch("answer session/new")
-    def see_session(self, message: SeenMessage) -> None:
+    def on_session(self, message: SeenMessage) -> None:
         needs_login = message.code == ErrorCode.AUTH_REQUIRED
         if self._login is not None:
             self.judge(
                 "ACP-AUTH-002",
                 not needs_login,
-                "session/new asks for authentication after a successful login",
+                "session/new requires authentication after a successful login",
                 self._login,
                 message.entry,
             )
@@ -353,7 +382,7 @@ class AuthObserver(Observer):
             self.judge(
                 "ACP-AUTH-004",
                 bool(self.agreement.auth_methods),
-                "session/new asks for authentication, but authMethods is empty; expected a way to log in",
+                "session/new requires authentication, but authMethods is empty; expected a way to log in",
                 *([self.agreement.initialized.entry] if self.agreement.initialized else []),
                 message.entry,
             )

@@ -1,6 +1,7 @@
-"""Fields of version 2, as far as it is written, on types that version 1 has without them.
+"""Fields that the version 2 draft adds to types of version 1.
 
-Made by scripts/generate_later_fields.py. A field of these is no extension: all names are kept for later versions.
+Made by scripts/generate_later_fields.py. These fields are not extensions, because all names are reserved for later
+versions.
 """
 
 LATER: dict[str, frozenset[str]] = {

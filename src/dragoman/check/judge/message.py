@@ -1,8 +1,7 @@
-"""One line of a conversation, read without trust: a message with its flaws, or noise; and access to its fields."""
+"""One line of a conversation: a message with its flaws, or noise. Also access to its fields."""
 
 import binascii
 import posixpath
-from base64 import b64decode
 from typing import Any, Literal, cast
 
 import msgspec
@@ -16,14 +15,19 @@ Object = dict[str, Json]
 Kind = Literal["request", "notification", "result", "error"]
 NoiseKind = Literal["utf-8", "not JSON", "unfinished", "trailing", "batch", "no object", "no message", "too deep"]
 
+LONG_BYTES = 64 * 1024
+"""The buffer size of many line readers. A longer line shows their limit."""
+NO_ID = 'the response has no "id"'
+"""The flaw of a response that does not name its request."""
+
 _decode = msgspec.json.Decoder().decode
 _ID_TYPES = (str, int, float, type(None))
 
 
 class SeenMessage(msgspec.Struct, eq=False):
-    """A message: `body` is its params, result or error; an answer has the method of the request that it answers.
+    """A message. `body` is its params, result or error. A response has the method of its request.
 
-    `params` is the body, empty when it is no object, and `update` the update in it, if it is one.
+    `params` is the body, or empty if it is not an object. `update` is the update in it, if any.
     """
 
     entry: ConversationEntry
@@ -43,13 +47,13 @@ class SeenMessage(msgspec.Struct, eq=False):
 
     @property
     def code(self) -> int | None:
-        """Return the code of an error."""
+        """The code of an error."""
         code = self.params.get("code") if self.kind == "error" else None
         return code if isinstance(code, int) else None
 
 
 class Noise(msgspec.Struct):
-    """A line that is no message."""
+    """A line that is not a message."""
 
     entry: ConversationEntry
     kind: NoiseKind
@@ -57,7 +61,7 @@ class Noise(msgspec.Struct):
 
 
 def read(entry: ConversationEntry) -> SeenMessage | Noise:
-    """Make a message of a line, or say why it is none."""
+    """Parse a line into a message, or return why it is not one."""
     line = entry.line
     if not is_sound(line):
         return _explain_unsound(entry)
@@ -66,11 +70,16 @@ def read(entry: ConversationEntry) -> SeenMessage | Noise:
     except BAD_JSON as error:
         return _explain(entry, error)
     if not isinstance(fields, dict):
-        return Noise(entry, "batch" if isinstance(fields, list) else "no object", "the line is no JSON object")
+        return Noise(entry, "batch" if isinstance(fields, list) else "no object", "the line is not a JSON object")
     return _read_fields(entry, cast("Object", fields))
 
 
 def _read_fields(entry: ConversationEntry, fields: Object) -> SeenMessage | Noise:
+    """Return the message that an object is meant to be, with its flaws.
+
+    A method makes it a request or a notification, even with a result. An id that JSON-RPC does not allow is
+    removed, since no answer can belong to it.
+    """
     method = fields.get("method")
     if isinstance(method, str):
         kind = "request" if "id" in fields else "notification"
@@ -101,7 +110,7 @@ def _flaws(fields: Object, message: SeenMessage) -> list[str]:
         flaws.append('"id" is neither a string nor a number nor null')
     if message.kind in ("result", "error"):
         if "id" not in fields:
-            flaws.append('the response has no "id"')
+            flaws.append(NO_ID)
         if "result" in fields and "error" in fields:
             flaws.append('the response has both "result" and "error"')
     return flaws
@@ -116,13 +125,13 @@ def _explain_unsound(entry: ConversationEntry) -> Noise:
 
 
 def _explain(entry: ConversationEntry, error: Exception) -> Noise:
-    words = str(error)
+    problem = str(error)
     begins_well = entry.line.lstrip()[:1] in (b"{", b"[")
-    if begins_well and "truncated" in words:
+    if begins_well and "truncated" in problem:
         return Noise(entry, "unfinished", "the line ends before its JSON does")
-    if begins_well and "trailing" in words:
+    if begins_well and "trailing" in problem:
         return Noise(entry, "trailing", "there is more on the line after its JSON")
-    return Noise(entry, "not JSON", f"the line is not JSON: {words}")
+    return Noise(entry, "not JSON", f"the line is not JSON: {problem}")
 
 
 EMPTY: Object = {}
@@ -163,7 +172,7 @@ def texts(value: Object, name: str) -> list[str]:
 
 
 def offered(capabilities: Object, path: str) -> bool:
-    """Tell whether a capability is there: `true`, or an object, which may be empty."""
+    """Return whether a capability is present: `true`, or an object, which may be empty."""
     *above, name = path.split(".")
     for each in above:
         capabilities = part(capabilities, each)
@@ -171,28 +180,28 @@ def offered(capabilities: Object, path: str) -> bool:
     return value is not None and value is not False
 
 
-def find_asked(answer: SeenMessage) -> tuple[SeenMessage, str] | None:
-    """Return the request of an answer with the id of the session that it names, if it names one."""
+def find_request(answer: SeenMessage) -> tuple[SeenMessage, str] | None:
+    """Return a response's request with the session id that it names, or None."""
     session_id = text(answer.request.params, "sessionId") if answer.request is not None else None
     return None if answer.request is None or session_id is None else (answer.request, session_id)
 
 
 def is_base64(data: str) -> bool:
-    """Tell whether a text is base64."""
+    """Return whether a text is base64."""
     try:
-        b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError:
         return False
     return True
 
 
 def is_absolute(path: str) -> bool:
-    """Tell whether a path is absolute on any system."""
+    """Return whether a path is absolute on any system."""
     return path.startswith(("/", "\\\\")) or (path[1:2] == ":" and path[2:3] in ("/", "\\") and path[0].isalpha())
 
 
 def decode_object(line: bytes) -> Object | None:
-    """Return the JSON object of a line, if it is one."""
+    """Return the JSON object of a line, or None."""
     try:
         value = msgspec.json.decode(line)
     except BAD_JSON:
@@ -201,16 +210,16 @@ def decode_object(line: bytes) -> Object | None:
 
 
 def may_be_same_path(one: str, other: str) -> bool:
-    """Tell whether two paths may be of the same place.
+    """Return whether two paths may name the same place.
 
-    A peer may have resolved links: paths with the same last part count as the same.
+    A peer may have resolved links, so paths with the same last part count as the same.
     """
     one, other = _normal(one), _normal(other)
     return one == other or posixpath.basename(one) == posixpath.basename(other)
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Tell whether a path is a directory or lies in it."""
+    """Return whether a path is a directory or inside it."""
     path, directory = _normal(path), _normal(directory)
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 

@@ -1,9 +1,9 @@
 """The base of all observers: the state that they read, and the methods to report findings.
 
-An observer is a small class for one area. Its methods say with `watch` which messages they want to see: a kind
-(`request`, `notification`, `result`, `error`, `update`, `answer` for both result and error, or `event`), alone or
-followed by a method, by the kind of a `session/update`, or by the first word of an event. They see the state as it
-was before the message.
+An observer is a small class for one area. Its methods declare with `watch` which messages they handle: a kind
+(`request`, `notification`, `result`, `error`, `update`, `answer` for both result and error, or `event`), optionally
+followed by a method, the kind of a `session/update`, or the first word of an event. They see the state before the
+message is applied.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,16 @@ _MARK = "__watches__"
 
 
 class FindingSink(Protocol):
-    """The judge, as observers see it."""
+    """The judge as used by observers."""
 
     state: ConversationState
 
-    def saw(self, rule: str) -> None:
+    def count_occasion(self, rule: str) -> None:
         """Count an occasion for a rule."""
         ...
 
     def count_occasions(self, rule: str, times: int) -> None:
-        """Count occasions that were gathered elsewhere."""
+        """Count occasions that were collected elsewhere."""
         ...
 
     def record_breach(
@@ -41,7 +41,7 @@ class FindingSink(Protocol):
 
 
 def watch(*keys: str) -> Callable[[H], H]:
-    """Let a method of an observer see messages of these kinds."""
+    """Register a method of an observer for messages of these kinds."""
 
     def mark(method: H) -> H:
         setattr(method, _MARK, keys)
@@ -51,18 +51,18 @@ def watch(*keys: str) -> Callable[[H], H]:
 
 
 class Observer:
-    """Watches one area of the protocol."""
+    """Observes one area of the protocol."""
 
     area: ClassVar[str]
     versions: ClassVar[tuple[Version, ...]] = VERSIONS
-    """The versions of the protocol in which it watches; it judges only by rules that hold for the one spoken."""
+    """The protocol versions that it observes. It only judges by rules that apply to the version of the conversation."""
 
     def __init__(self, sink: FindingSink) -> None:
         self.state = sink.state
         self.requests = sink.state.requests
         self.agreement = sink.state.agreement
         self.timeline = sink.state.timeline
-        self.saw = sink.saw
+        self.count_occasion = sink.count_occasion
         self._sink = sink
 
     def fail(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
@@ -70,12 +70,12 @@ class Observer:
         self._sink.record_breach(rule, detail, entries)
 
     def warn(self, rule: str, detail: str, *entries: ConversationEntry) -> None:
-        """Report a broken rule as a warning, where it is disputed or a guess."""
+        """Report a broken rule as a warning, because it is disputed or a guess."""
         self._sink.record_breach(rule, detail, entries, warn=True)
 
     def judge(self, rule: str, ok: bool, detail: str, *entries: ConversationEntry) -> None:
         """Count an occasion, and report the rule if it was broken."""
-        self.saw(rule)
+        self.count_occasion(rule)
         if not ok:
             self._sink.record_breach(rule, detail, entries)
 
@@ -87,14 +87,14 @@ class Observer:
         detail = detail or f"{request.method} was called, which the agent did not advertise"
         self.judge(rule, self.agreement.agent_offers(capability), detail, initialized.entry, request.entry)
 
-    def see_noise(self, noise: Any) -> None:
-        """See a line that is no message."""
+    def on_noise(self, noise: Any) -> None:
+        """Handle a line that is not a message."""
 
     def count(self) -> None:
         """Pass counted occasions on to the judge."""
 
     def end(self) -> None:
-        """Report findings that only the end of the conversation can bring."""
+        """Report findings that only appear at the end of the conversation."""
 
 
 def handlers(observer: Observer) -> list[tuple[str, MessageHandler]]:

@@ -1,4 +1,4 @@
-"""The observers of a judge: which of them watch the version that is spoken, and which messages each wants to see."""
+"""The observers of a judge: which of them apply to the version, and which messages each handles."""
 
 from collections.abc import Callable
 
@@ -65,37 +65,37 @@ OBSERVERS: tuple[type[Observer], ...] = (
 )
 
 MAX_ROUTES = 512
-"""Kinds of messages that are remembered: a peer may invent methods without end."""
+"""Maximum number of cached message kinds, because a peer may invent any number of methods."""
 
 Steps = tuple[tuple[str, Callable[[SeenMessage], None]], ...]
 
 
 class ObserverTable:
-    """The observers for the version that is spoken; each is made once, also when the version changes."""
+    """The observers for the current version. Each is created once, even if the version changes."""
 
     def __init__(self, sink: FindingSink) -> None:
         self._sink = sink
-        self._made: dict[type[Observer], Observer] = {}
-        self._wanted: dict[str, list[tuple[str, Callable[[SeenMessage], None]]]] = {}
+        self._created: dict[type[Observer], Observer] = {}
+        self._handlers: dict[str, list[tuple[str, Callable[[SeenMessage], None]]]] = {}
         self._routes: dict[tuple[str, str], Steps] = {}
         self.observers: list[Observer] = []
-        self.held: frozenset[str] = frozenset()
-        """The rules that hold for the version."""
-        self.speak(sink.state.agreement.dialect.version)
+        self.applicable: frozenset[str] = frozenset()
+        """The rules that apply to the version."""
+        self.use_version(sink.state.agreement.dialect.version)
 
-    def speak(self, version: Version) -> None:
+    def use_version(self, version: Version) -> None:
         """Judge by the rules of a version from now on."""
-        self.held = frozenset(rule.id for rule in RULES.values() if version in rule.versions)
-        self.observers = [self._made.get(make) or make(self._sink) for make in OBSERVERS if version in make.versions]
-        self._made.update({type(each): each for each in self.observers})
-        self._wanted.clear()
+        self.applicable = frozenset(rule.id for rule in RULES.values() if version in rule.versions)
+        self.observers = [self._created.get(make) or make(self._sink) for make in OBSERVERS if version in make.versions]
+        self._created.update({type(each): each for each in self.observers})
+        self._handlers.clear()
         self._routes.clear()
         for observer in self.observers:
             for key, handler in handlers(observer):
-                self._wanted.setdefault(key, []).append((observer.area, handler))
+                self._handlers.setdefault(key, []).append((observer.area, handler))
 
     def count(self) -> None:
-        """Let the observers pass on the occasions that they have counted."""
+        """Make the observers pass on the occasions that they have counted."""
         for observer in self.observers:
             observer.count()
 
@@ -110,7 +110,7 @@ class ObserverTable:
         return route if route is not None else self._make_route(key)
 
     def _make_route(self, key: tuple[str, str]) -> Steps:
-        # From general to particular: "message", "answer", "answer session/prompt", "result", "result session/prompt".
+        # From general to specific: "message", "answer", "answer session/prompt", "result", "result session/prompt".
         kind, name = key
         kinds = ("answer", kind) if kind in ("result", "error") else (kind,)
         route = self.find_steps("message", *(word for each in kinds for word in (each, f"{each} {name}")))
@@ -119,5 +119,5 @@ class ObserverTable:
         return route
 
     def find_steps(self, *keys: str) -> Steps:
-        """Return the areas and handlers that watch any of these kinds."""
-        return tuple(step for each in keys for step in self._wanted.get(each, ()))
+        """Return the areas and handlers that watch any of these keys."""
+        return tuple(step for each in keys for step in self._handlers.get(each, ()))

@@ -1,7 +1,7 @@
-"""Watches the open lists of values of version 2: values of one's own begin with an underscore.
+"""Rules about the open value lists of version 2: custom values start with an underscore.
 
-Version 2 lets a reader take values that it does not know, so the schema refuses none. But those without an underscore
-are kept for later versions, and nobody may invent one.
+Version 2 allows readers to accept unknown values, so the schema refuses none. But values without an underscore are
+reserved for later versions, and must not be invented.
 """
 
 import re
@@ -89,7 +89,7 @@ PLACES: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("request session/(new|resume)", "mcpServers[].type", frozenset({"stdio", "http", "acp"})),
     ("request session/resume", "replayFrom.type", frozenset({"start"})),
 )
-"""Kinds of messages, places in them, and the values that the specification has for them."""
+"""Kinds of messages, places in them, and the values that the specification defines there."""
 
 
 class OpenValueObserver(Observer):
@@ -99,7 +99,7 @@ class OpenValueObserver(Observer):
     versions: ClassVar[tuple[Version, ...]] = V2
 
     @watch("update", "request", "result")
-    def see(self, message: SeenMessage) -> None:
+    def on_message(self, message: SeenMessage) -> None:
         is_update = message.kind == "notification"
         key = f"update {text(message.update, 'sessionUpdate')}" if is_update else f"{message.kind} {message.method}"
         rule = extension_rule(message.sender, 6)

@@ -1,14 +1,14 @@
-"""Watches prompts and states of version 2: how prompts are accepted, and how work is reported.
+"""Rules about prompts and states of version 2: how prompts are accepted, and how work is reported.
 
-Background work may send updates while a session is idle, and an agent may begin work by itself. So an update in an idle
-session proves nothing; what is judged is how the work on an accepted prompt begins and ends.
+Background work may send updates while a session is idle, and an agent may start work itself. An update in an idle
+session therefore proves nothing. The rules judge how the work on an accepted prompt starts and ends.
 """
 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.foreground import ENDED, Foreground, list_background
-from dragoman.check.judge.message import SeenMessage, find_asked, items, part, parts, text
+from dragoman.check.judge.foreground import ENDED, WORKING, Foreground, list_background
+from dragoman.check.judge.message import SeenMessage, find_request, items, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
@@ -16,7 +16,7 @@ from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
 
 HELD_UP_S = 0.15
-"""A permission request that is open this long, without any other message of the agent, holds up its work."""
+"""A permission request that is open this long, without any other message of the agent, blocks its work."""
 SESSION_METHODS = ("session/prompt", "session/resume", "session/set_config_option")
 
 
@@ -29,15 +29,15 @@ class AcceptanceObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._worked: dict[int, ConversationEntry] = {}
-        """The end of work that began after a prompt which has no answer yet, by the entry of the prompt."""
+        """The end of work that started after a still unanswered prompt, by the entry of the prompt."""
 
     @watch("request session/prompt")
-    def see_prompt(self, message: SeenMessage) -> None:
+    def on_prompt(self, message: SeenMessage) -> None:
         if isinstance(message.params.get("prompt"), list):
             self.judge("ACP-PROMPT-104", bool(items(message.params, "prompt")), "the prompt is empty", message.entry)
 
     @watch("update state_update")
-    def see_state(self, message: SeenMessage) -> None:
+    def on_state(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         turn = session.turn if session is not None else None
         if session is None or turn is None or text(message.update, "state") != "idle":
@@ -48,9 +48,19 @@ class AcceptanceObserver(Observer):
             if is_its_work and spoken is not None and text(message.update, "stopReason") != "cancelled":
                 self._worked.setdefault(prompt.entry.n, message.entry)
 
+    @watch("event waited")
+    def on_waited(self, message: SeenMessage) -> None:
+        for session in self.state.sessions.values() if message.sender == "agent" else ():
+            for prompt in self.requests.find_open("client", session.id):
+                worked = self._worked.pop(prompt.entry.n, None)
+                if worked is not None:
+                    self.requests.mark_late(prompt)
+                    detail = "the work on a prompt has ended, and the prompt got no answer"
+                    self.fail("ACP-PROMPT-013", detail, prompt.entry, worked, message.entry)
+
     @watch("answer session/prompt")
-    def see_answer(self, message: SeenMessage) -> None:
-        request, session = message.request, self.state.asked_session(message)
+    def on_answer(self, message: SeenMessage) -> None:
+        request, session = message.request, self.state.requested_session(message)
         if request is None or session is None:
             return
         worked = self._worked.pop(request.entry.n, None)
@@ -66,6 +76,7 @@ class AcceptanceObserver(Observer):
         self._judge_refusal(message, request, self.state.foreground.of(session.id))
 
     def _judge_refusal(self, answer: SeenMessage, request: SeenMessage, seen: Foreground) -> None:
+        """Judge a refused prompt: the code for an unknown content type, and no message shown before the refusal."""
         kinds = [text(each, "type") or "" for each in parts(request.params, "prompt")]
         unknown = [each for each in kinds if each.startswith("_")]
         if unknown:
@@ -94,8 +105,8 @@ class AcceptanceObserver(Observer):
             )
 
     @watch(*(f"error {method}" for method in SESSION_METHODS))
-    def see_stranger(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_unopened_session(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -103,15 +114,15 @@ class AcceptanceObserver(Observer):
             return
         if message.code in (ErrorCode.METHOD_NOT_FOUND, ErrorCode.AUTH_REQUIRED):
             return
-        given = text(part(message.params, "data"), "sessionId")
+        named = text(part(message.params, "data"), "sessionId")
         detail = (
-            f"{request.method} for an unknown session was refused with {message.code} and the sessionId {given!r} in "
+            f"{request.method} for an unknown session was refused with {message.code} and the sessionId {named!r} in "
             f"its data; expected -32002 and {session_id!r}"
         )
-        if message.code == ErrorCode.INTERNAL_ERROR:  # something else may have failed first
+        if message.code == ErrorCode.INTERNAL_ERROR:  # another request may have failed first
             self.warn("ACP-PROMPT-010", detail, request.entry, message.entry)
             return
-        is_right = message.code == ErrorCode.RESOURCE_NOT_FOUND and given == session_id
+        is_right = message.code == ErrorCode.RESOURCE_NOT_FOUND and named == session_id
         self.judge("ACP-PROMPT-010", is_right, detail, request.entry, message.entry)
 
 
@@ -124,10 +135,14 @@ class WorkObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._held_up: dict[str, SeenMessage] = {}
-        """Permission requests during which the agent has said nothing else, by session."""
+        """Permission requests since which the agent has sent nothing else, by session."""
 
     @watch("update state_update")
-    def see_state(self, message: SeenMessage) -> None:
+    def on_state(self, message: SeenMessage) -> None:
+        """Judge a state_update: work must be reported before its output, and `idle` ends the turn.
+
+        States that are replayed while a session is opened are not judged.
+        """
         session, state = self.state.session(message), text(message.update, "state")
         session_id = text(message.params, "sessionId")
         if session_id is None or session_id in self.state.opening:
@@ -135,17 +150,30 @@ class WorkObserver(Observer):
         seen = self.state.foreground.of(session_id)
         self._judge_background(session, seen, message)
         if state == "requires_action":
-            self.saw("ACP-PROMPT-017")
+            self.count_occasion("ACP-PROMPT-017")
             self._held_up.pop(session_id, None)
+        if state in WORKING and seen.accepted and seen.early is not None and not self._is_calling(session):
+            self.fail(
+                "ACP-PROMPT-014",
+                f"the agent worked on a prompt before it reported {state}",
+                seen.accepted[0].answer.entry,
+                seen.early,
+                message.entry,
+            )
         if session is None or state != "idle":
             return
         if session.turn is None:
-            self._see_idle_again(seen, message)
+            self._on_idle_again(seen, message)
         else:
-            self._see_end(session, session.turn, seen, message)
+            self._on_end(session, session.turn, seen, message)
 
-    def _see_idle_again(self, seen: Foreground, message: SeenMessage) -> None:
-        """See an idle session be idle: if it has worked on a prompt meanwhile, that was never reported."""
+    def _is_calling(self, session: SeenSession | None) -> bool:
+        """Return whether a tool call of earlier work is running. Its output may arrive while the session is idle."""
+        last = session.last if session is not None else None
+        return last is not None and any(call.status not in ENDED for call in last.calls.values())
+
+    def _on_idle_again(self, seen: Foreground, message: SeenMessage) -> None:
+        """Judge an idle session that reports idle again. Work on a prompt in between was never reported."""
         reason = text(message.update, "stopReason")
         if seen.accepted and seen.spoken is not None and reason is not None:
             self.fail(
@@ -156,13 +184,13 @@ class WorkObserver(Observer):
                 message.entry,
             )
 
-    def _see_end(self, session: SeenSession, turn: SeenTurn, seen: Foreground, message: SeenMessage) -> None:
+    def _on_end(self, session: SeenSession, turn: SeenTurn, seen: Foreground, message: SeenMessage) -> None:
         reason = text(message.update, "stopReason")
-        self.saw("ACP-PROMPT-016")
+        self.count_occasion("ACP-PROMPT-016")
         if seen.accepted:
-            self.saw("ACP-PROMPT-014")
+            self.count_occasion("ACP-PROMPT-014")
         if not seen.accepted and seen.spoken is None and reason is None:
-            return  # a prompt that was refused: nothing was worked on
+            return  # a refused prompt, on which no work was done
         self.judge(
             "ACP-PROMPT-015",
             reason is not None,
@@ -192,7 +220,11 @@ class WorkObserver(Observer):
             )
 
     @watch("event waited")
-    def see_waited(self, message: SeenMessage) -> None:
+    def on_waited(self, message: SeenMessage) -> None:
+        """Judge work that has not started or ended within the time limit.
+
+        Work that takes too long gets a warning first. It is a breach only if it continues after a cancel.
+        """
         if message.sender != "agent":
             return
         for session_id, session in self.state.sessions.items():
@@ -203,11 +235,19 @@ class WorkObserver(Observer):
                 )
                 self.fail("ACP-PROMPT-014", detail, seen.accepted[0].answer.entry, message.entry)
                 seen.accepted.clear()
+            elif session.turn is not None and seen.is_stuck(session.turn):
+                self.fail(
+                    "ACP-PROMPT-016",
+                    "the agent did not report the end of its work, neither within the time limit nor after a cancel",
+                    *([session.turn.overdue] if session.turn.overdue else []),
+                    *([session.turn.cancel] if session.turn.cancel else []),
+                    message.entry,
+                )
             elif session.turn is not None and session.turn.cancel is None and not self._is_asking(session_id):
+                session.turn.overdue = message.entry
                 self.warn(
                     "ACP-PROMPT-016",
-                    f"work has not ended; {message.entry.event} s for it; if it only needs longer, give it "
-                    "--turn-timeout",
+                    f"work has not ended; {message.entry.event} s for it; if it only needs longer, use --turn-timeout",
                     session.turn.prompt.entry,
                     message.entry,
                 )
@@ -218,13 +258,14 @@ class WorkObserver(Observer):
     # ── work that waits for the user ────────────────────────────────────────────────────────────
 
     @watch(f"request {PERMISSION}")
-    def see_question(self, message: SeenMessage) -> None:
+    def on_question(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and self.state.foreground.of(session.id).state == "running":
             self._held_up[session.id] = message
 
     @watch("update")
-    def see_update(self, message: SeenMessage) -> None:
+    def on_update(self, message: SeenMessage) -> None:
+        """Report a tool call that continues after the permission, while the state is still requires_action."""
         if message.update.get("sessionUpdate") != "state_update":
             self._held_up.pop(text(message.params, "sessionId") or "", None)
         session = self.state.session(message)
@@ -236,29 +277,29 @@ class WorkObserver(Observer):
         if text(message.update, "status") in ("in_progress", "completed") and session.turn is not None:
             self.fail(
                 "ACP-PROMPT-018",
-                f"the tool call {call.id!r} goes on while requires_action is the state; expected running before",
+                f"the tool call {call.id!r} continues while the state is requires_action; expected running first",
                 *([seen.changed] if seen.changed else []),
                 call.granted,
                 message.entry,
             )
 
     @watch("update state_update")
-    def see_running_again(self, message: SeenMessage) -> None:
+    def on_running_again(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         before = self.state.foreground.of(text(message.params, "sessionId")).state
         if session is not None and before == "requires_action" and text(message.update, "state") == "running":
-            self.saw("ACP-PROMPT-018")
+            self.count_occasion("ACP-PROMPT-018")
 
     @watch(f"answer {PERMISSION}")
-    def see_answer(self, message: SeenMessage) -> None:
-        session = self.state.asked_session(message)
+    def on_answer(self, message: SeenMessage) -> None:
+        session = self.state.requested_session(message)
         request = self._held_up.pop(session.id, None) if session is not None else None
         if request is None or request is not message.request or not self.timeline.is_timed:
             return
         if message.entry.at_s - request.entry.at_s >= HELD_UP_S:
             self.warn(
                 "ACP-PROMPT-017",
-                "the agent waited for a permission and said nothing else, while its state was running",
+                "the agent waited for a permission and sent nothing else while its state was running",
                 request.entry,
                 message.entry,
             )
@@ -266,6 +307,7 @@ class WorkObserver(Observer):
     # ── background work ─────────────────────────────────────────────────────────────────────────
 
     def _judge_background(self, session: SeenSession | None, seen: Foreground, message: SeenMessage) -> None:
+        """Judge `background`: it stays once used, lists only announced work, and drops only work that ended."""
         is_listed = isinstance(message.update.get("background"), list)
         if seen.background is not None:
             self.judge(

@@ -1,13 +1,14 @@
-"""Watches sessions of version 2 being resumed, with a replay of the conversation or without one."""
+"""Rules about resuming version 2 sessions, with or without a replay of the conversation."""
 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import WRITERS, SeenText
-from dragoman.check.judge.message import Object, SeenMessage, find_asked, may_be_same_path, part, text
+from dragoman.check.judge.message import Object, SeenMessage, find_request, is_absolute, may_be_same_path, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
-from dragoman.check.judge.session_load import Replay, judge_order, judge_sides, judge_whole
+from dragoman.check.judge.session_list import EXCUSES
+from dragoman.check.judge.session_load import Replay, judge_order, judge_sides, judge_whole, report_empty
 from dragoman.check.judge.session_setup import judge_invented, judge_reopening
 from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
@@ -18,7 +19,7 @@ SIDES = {"user": "user", "agent": "agent"}
 
 
 class _Resume:
-    """A session/resume that is not answered yet, and the updates since."""
+    """An unanswered session/resume and the updates since then."""
 
     def __init__(self, *, is_live: bool = False) -> None:
         self.is_live = is_live
@@ -28,7 +29,7 @@ class _Resume:
         self.messages: dict[str, SeenText] = {}
         self.calls: set[str] = set()
 
-    def take(self, update: Object, entry: ConversationEntry) -> None:
+    def apply(self, update: Object, entry: ConversationEntry) -> None:
         kind, message_id = text(update, "sessionUpdate") or "", text(update, "messageId")
         if kind == "state_update":
             self.state = entry
@@ -40,7 +41,7 @@ class _Resume:
             self.calls.add(text(update, "toolCallId") or "")
 
     def as_replay(self) -> Replay:
-        """Return what was replayed, as the rules of both versions compare it."""
+        """Return the replayed content in the form that the rules of both versions compare."""
         replay = Replay(is_live=self.is_live)
         replay.first, replay.calls = self.first, self.calls
         for message in self.messages.values():
@@ -59,21 +60,24 @@ class ReplayObserver(Observer):
         super().__init__(sink)
         self._resumes: dict[str, _Resume] = {}
         self._done: dict[str, ConversationEntry] = {}
-        """Answers to resumes with a replay, after which nothing was asked in the session."""
+        """Responses to resumes with a replay, after which nothing was sent in the session."""
+        self._empty: dict[str, SeenMessage] = {}
+        """Responses that arrived before any history, which may be late."""
 
     @watch("request session/resume")
-    def see_resume(self, message: SeenMessage) -> None:
+    def on_resume(self, message: SeenMessage) -> None:
         session_id, cwd = text(message.params, "sessionId"), text(message.params, "cwd")
         if session_id is not None:
             session = self.state.session(message)
             self._resumes[session_id] = _Resume(is_live=session is not None and session.turn is not None)
             self._done.pop(session_id, None)
+            self._report_empty(session_id)
             past = self.state.memory.sessions.get(session_id)
-            if past is not None and past.cwd is not None and cwd is not None:
+            if past is not None and past.cwd is not None and cwd is not None and is_absolute(cwd):
                 self.judge(
                     "ACP-RESUME-102",
                     may_be_same_path(past.cwd, cwd),
-                    f"the session is of {past.cwd!r}, and is resumed in {cwd!r}",
+                    f"the session belongs to {past.cwd!r}, but is resumed in {cwd!r}",
                     message.entry,
                 )
         self.judge_offer(
@@ -84,20 +88,30 @@ class ReplayObserver(Observer):
         )
 
     @watch("request session/prompt")
-    def see_going_on(self, message: SeenMessage) -> None:
-        self._done.pop(text(message.params, "sessionId") or "", None)
+    def on_going_on(self, message: SeenMessage) -> None:
+        session_id = text(message.params, "sessionId") or ""
+        self._done.pop(session_id, None)
+        self._report_empty(session_id)
+
+    def end(self) -> None:
+        for session_id in tuple(self._empty):
+            self._report_empty(session_id)
+
+    def _report_empty(self, session_id: str) -> None:
+        report_empty(self, self._empty.pop(session_id, None))
 
     @watch("update")
-    def see_update(self, message: SeenMessage) -> None:
+    def on_update(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId") or ""
         resume = self._resumes.get(session_id)
         if resume is not None:
-            resume.take(message.update, message.entry)
+            resume.apply(message.update, message.entry)
             return
         done = self._done.get(session_id)
         kind = text(message.update, "sessionUpdate") or ""
         if done is not None and WRITERS.get(kind) == "user":
             del self._done[session_id]
+            self._empty.pop(session_id, None)
             self.fail(
                 "ACP-LOAD-002",
                 f"a {kind} came after the answer to session/resume; expected the whole replay before it",
@@ -106,8 +120,8 @@ class ReplayObserver(Observer):
             )
 
     @watch("answer session/resume")
-    def see_resumed(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_resumed(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -116,7 +130,7 @@ class ReplayObserver(Observer):
         if session_id.startswith(INVENTED):
             judge_invented(self, "ACP-RESUME-002", request, message)
             return
-        if replay_from and text(replay_from, "type") != "start" and message.code != ErrorCode.AUTH_REQUIRED:
+        if replay_from and text(replay_from, "type") != "start" and message.code not in EXCUSES:
             self.judge(
                 "ACP-RESUME-005",
                 message.code == ErrorCode.INVALID_PARAMS,
@@ -147,7 +161,11 @@ class ReplayObserver(Observer):
             return
         self._done[session_id] = answer.entry
         if past.prompts and past.spoke and not past.is_shared:
-            self._judge_replay(resume, past, request.entry, answer.entry)
+            self.count_occasion("ACP-LOAD-002")
+            if resume.first is None:
+                self._empty[session_id] = answer
+            else:
+                self._judge_replay(resume, past, (request.entry, resume.first, answer.entry))
 
     def _judge_silence(self, session_id: str, resume: _Resume, past: PastSession, answer: SeenMessage) -> None:
         session = self.state.sessions.get(session_id)
@@ -162,22 +180,11 @@ class ReplayObserver(Observer):
                 answer.entry,
             )
         elif past.spoke:
-            self.saw("ACP-RESUME-001")
+            self.count_occasion("ACP-RESUME-001")
 
-    def _judge_replay(
-        self, resume: _Resume, past: PastSession, asked: ConversationEntry, answered: ConversationEntry
-    ) -> None:
-        self.saw("ACP-LOAD-002")
-        self.judge(
-            "ACP-LOAD-001",
-            resume.first is not None,
-            "session/resume with replayFrom of a session with a conversation replayed nothing",
-            asked,
-            answered,
-        )
-        if resume.first is None:
-            return
-        entries, replay = (asked, resume.first, answered), resume.as_replay()
+    def _judge_replay(self, resume: _Resume, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
+        self.count_occasion("ACP-LOAD-001")
+        replay = resume.as_replay()
         judge_sides(self, replay, entries)
         judge_order(self, replay, past, entries)
         if len(replay.words) == len(SIDES):
@@ -185,7 +192,7 @@ class ReplayObserver(Observer):
         self._judge_ids(resume, past, entries)
 
     def _judge_ids(self, resume: _Resume, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
-        by_text = {words: message_id for message_id, words in past.message_ids.items() if words}
+        by_text = {text: message_id for message_id, text in past.message_ids.items() if text}
         known = [each for each in resume.messages.items() if each[1].writer == "user" and each[1].text in by_text]
         changed = [message_id for message_id, _ in known if message_id not in past.message_ids]
         if known:

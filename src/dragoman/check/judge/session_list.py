@@ -1,10 +1,14 @@
-"""Watches sessions being listed, closed and deleted."""
+"""Rules about listing, closing and deleting sessions.
+
+A list is judged against the memory of the agent: every known session has one directory, and a deleted one must be gone.
+A closed session must stay listed and must keep its history. Closing also ends the running turn as cancelled.
+"""
 
 from datetime import datetime
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, find_asked, is_absolute, may_be_same_path, parts, text
+from dragoman.check.judge.message import Object, SeenMessage, find_request, is_absolute, may_be_same_path, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, SeenTurn
 from dragoman.check.judge.session_setup import CONTENT
@@ -12,7 +16,7 @@ from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
 EXCUSES = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND})
-"""Errors that other rules judge: a login is needed, or the method does not exist."""
+"""Errors that other rules judge: a login is required, or the method does not exist."""
 
 
 class ListObserver(Observer):
@@ -24,25 +28,26 @@ class ListObserver(Observer):
         super().__init__(sink)
         self._cursors: set[str] = set()
         self._pages: set[str] = set()
-        """The sessions on the pages so far of the list that is being read."""
+        """The sessions on the pages read so far of the current list."""
         self._has_listed = False
 
     @watch("request session/list")
-    def see_list(self, message: SeenMessage) -> None:
+    def on_list(self, message: SeenMessage) -> None:
         cursor, cwd = text(message.params, "cursor"), text(message.params, "cwd")
         self.judge_offer("ACP-LIST-101", "sessionCapabilities.list", message)
         if cursor is not None:
             self.judge(
                 "ACP-LIST-102",
                 cursor in self._cursors,
-                f"the cursor {cursor!r} was never given; expected nextCursor of a page, unchanged",
+                f"the cursor {cursor!r} was never issued; expected nextCursor of a page, unchanged",
                 message.entry,
             )
         if cwd is not None:
             self.judge("ACP-LIST-103", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
 
     @watch("answer session/list")
-    def see_listed(self, message: SeenMessage) -> None:
+    def on_listed(self, message: SeenMessage) -> None:
+        """Judge the answer to a list request. A cursor that the check invented must be refused."""
         request = message.request
         if request is None:
             return
@@ -51,7 +56,7 @@ class ListObserver(Observer):
             self.judge(
                 "ACP-LIST-004",
                 message.kind == "error",
-                "a cursor that nobody issued was taken; expected an error",
+                "an unknown cursor was accepted; expected an error",
                 request.entry,
                 message.entry,
             )
@@ -65,10 +70,15 @@ class ListObserver(Observer):
             self._judge_session(each, message, request)
 
     def _judge_emptiness(self, message: SeenMessage, request: SeenMessage, cursor: str | None) -> None:
+        """Judge whether a list without any known session is an empty list, not an error.
+
+        Only a correct request for the first page counts. An internal error is excused until the agent has
+        listed sessions once.
+        """
         cwd = text(request.params, "cwd")
         if message.kind == "result":
             if message.params.get("sessions") == []:
-                self.saw("ACP-LIST-009")
+                self.count_occasion("ACP-LIST-009")
             return
         known = [past for past in self.state.memory.sessions.values() if past.cwd is not None and not past.deleted]
         is_empty = not any(cwd is None or may_be_same_path(past.cwd or "", cwd) for past in known)
@@ -78,7 +88,7 @@ class ListObserver(Observer):
         if is_empty and is_asked_well and is_able and not may_fail:
             self.fail(
                 "ACP-LIST-009",
-                f"a list where no session is known was answered with {message.code}; expected an empty one",
+                f"without any session, session/list failed with the error {message.code}; expected an empty list",
                 request.entry,
                 message.entry,
             )
@@ -102,12 +112,12 @@ class ListObserver(Observer):
         again = sorted({each for each in ids if each in self._pages})
         if ids:
             self.judge("ACP-LIST-005", not twice, f"listed twice: {twice}", request.entry, message.entry)
-        if again:  # a session that was used meanwhile may have moved from one page to the next
+        if again:  # a session used in the meantime may have moved to the next page
             self.warn("ACP-LIST-005", f"listed again on a later page: {again}", request.entry, message.entry)
         self._pages.update(ids)
 
     def _judge_session(self, session: Object, message: SeenMessage, request: SeenMessage) -> None:
-        cwd, wanted = text(session, "cwd"), text(request.params, "cwd")
+        cwd, asked_cwd = text(session, "cwd"), text(request.params, "cwd")
         session_id = text(session, "sessionId") or ""
         if cwd is not None:
             self.judge(
@@ -124,11 +134,11 @@ class ListObserver(Observer):
                     f"the session {session_id!r} is listed in {cwd!r}; it was created in {past.cwd!r}",
                     message.entry,
                 )
-            if wanted is not None:
+            if asked_cwd is not None:
                 self.judge(
                     "ACP-LIST-002",
-                    may_be_same_path(cwd, wanted),
-                    f"asked for sessions in {wanted!r}, the agent listed one in {cwd!r}",
+                    may_be_same_path(cwd, asked_cwd),
+                    f"asked for sessions in {asked_cwd!r}, the agent listed one in {cwd!r}",
                     request.entry,
                     message.entry,
                 )
@@ -143,7 +153,7 @@ class ListObserver(Observer):
             )
 
     @watch("update session_info_update")
-    def see_info(self, message: SeenMessage) -> None:
+    def on_info(self, message: SeenMessage) -> None:
         self._judge_time(message.update, message)
 
     def _judge_time(self, session: Object, message: SeenMessage) -> None:
@@ -172,7 +182,7 @@ def judge_prompt_of_closed(
     observer.judge(
         "ACP-CLOSE-003",
         answer.kind == "error",
-        "a prompt for a closed session was taken; expected an error",
+        "a prompt for a closed session was accepted; expected an error",
         closed,
         request.entry,
         answer.entry,
@@ -180,7 +190,7 @@ def judge_prompt_of_closed(
 
 
 class CloseObserver(Observer):
-    """Judges session/close."""
+    """Judges session/close for version 1."""
 
     area: ClassVar[str] = "CLOSE"
     versions: ClassVar[tuple[Version, ...]] = V1
@@ -190,25 +200,25 @@ class CloseObserver(Observer):
         self._cut: dict[str, list[SeenTurn]] = {}
         """Turns that were running when their session was closed, by session."""
         self._done: dict[str, ConversationEntry] = {}
-        """Answers to session/close, by session."""
+        """Responses to session/close, by session."""
         self._woken: set[str] = set()
         """Closed sessions that were prompted, which another rule judges."""
 
     @watch("request session/close")
-    def see_close(self, message: SeenMessage) -> None:
+    def on_close(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and session.running():
             self._cut[session.id] = session.running()
         self.judge_offer("ACP-CLOSE-101", "sessionCapabilities.close", message)
 
     @watch("result session/close")
-    def see_closed(self, message: SeenMessage) -> None:
+    def on_closed(self, message: SeenMessage) -> None:
         if message.request is not None:
             self._done[text(message.request.params, "sessionId") or ""] = message.entry
 
     @watch("answer session/prompt")
-    def see_prompt_end(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_prompt_end(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -230,13 +240,13 @@ class CloseObserver(Observer):
             judge_prompt_of_closed(self, closed, request, message)
 
     @watch("event waited")
-    def see_waited(self, message: SeenMessage) -> None:
+    def on_waited(self, message: SeenMessage) -> None:
         for session_id, turns in self._cut.items():
             if session_id in self._done:
                 for turn in turns:
                     self.fail(
                         "ACP-CLOSE-001",
-                        "the prompt of a session that was closed got no answer; expected cancelled",
+                        "the session was closed, and its prompt got no answer; expected cancelled",
                         turn.prompt.entry,
                         self._done[session_id],
                         message.entry,
@@ -244,7 +254,7 @@ class CloseObserver(Observer):
                 turns.clear()
 
     @watch("update")
-    def see_update(self, message: SeenMessage) -> None:
+    def on_update(self, message: SeenMessage) -> None:
         if not self._done:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -257,22 +267,23 @@ class CloseObserver(Observer):
             self.fail("ACP-CLOSE-004", f"a {kind} came after session/close was answered", closed, message.entry)
 
     @watch("request session/prompt", "request session/list")
-    def see_next(self, message: SeenMessage) -> None:
+    def on_next(self, message: SeenMessage) -> None:
         if self._done:
-            self.saw("ACP-CLOSE-004")
+            self.count_occasion("ACP-CLOSE-004")
         session_id = text(message.params, "sessionId")
         if message.method == "session/prompt" and session_id in self._done:
             self._woken.add(session_id)
 
     @watch("answer session/load", "answer session/resume")
-    def see_reopened(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_reopened(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None or self.agreement.initialized is None:
             return
         request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
         capability = "loadSession" if request.method == "session/load" else "sessionCapabilities.resume"
-        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
+        is_there = message.code != ErrorCode.METHOD_NOT_FOUND  # ACP-INIT-006 covers a missing method
+        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits and is_there:
             closed = self._done.get(session_id)
             if self.agreement.agent_offers(capability):
                 self.judge(
@@ -288,7 +299,7 @@ class CloseObserver(Observer):
             self._woken.discard(session_id)
 
     @watch("result session/list")
-    def see_listed(self, message: SeenMessage) -> None:
+    def on_listed(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or text(message.params, "nextCursor") or request.params.get("cursor"):
             return
@@ -319,18 +330,18 @@ class DeleteObserver(Observer):
         self._deleted: dict[str, ConversationEntry] = {}
 
     @watch("request session/delete")
-    def see_delete(self, message: SeenMessage) -> None:
+    def on_delete(self, message: SeenMessage) -> None:
         self.judge_offer("ACP-DELETE-101", "sessionCapabilities.delete", message)
 
     @watch("answer session/delete")
-    def see_deleted(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_deleted(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
         is_gone = session_id.startswith(INVENTED) or (past is not None and past.deleted)
-        is_refused = message.code == ErrorCode.AUTH_REQUIRED
+        is_refused = message.code in EXCUSES
         if is_gone and request.fits and not is_refused and self.agreement.agent_offers("sessionCapabilities.delete"):
             self.judge(
                 "ACP-DELETE-002",
@@ -343,7 +354,11 @@ class DeleteObserver(Observer):
             self._deleted[session_id] = message.entry
 
     @watch("result session/list")
-    def see_listed(self, message: SeenMessage) -> None:
+    def on_listed(self, message: SeenMessage) -> None:
+        """Judge whether a complete list still has the sessions that were closed.
+
+        Only sessions that were listed before count, and only if they belong to the directory of the request.
+        """
         there = {text(each, "sessionId") for each in parts(message.params, "sessions")}
         for session_id, deleted in self._deleted.items():
             past = self.state.memory.sessions.get(session_id)
@@ -352,7 +367,7 @@ class DeleteObserver(Observer):
             self.judge(
                 "ACP-DELETE-001",
                 session_id not in there,
-                f"the session {session_id!r} was deleted, and is listed still",
+                f"the session {session_id!r} was deleted, but is still listed",
                 deleted,
                 message.entry,
             )

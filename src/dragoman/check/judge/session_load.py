@@ -1,14 +1,14 @@
-"""Watches sessions that are loaded: whether the whole conversation comes back, in its order.
+"""Rules about loading sessions: whether the whole conversation is replayed in order.
 
-The turns that were seen tell what a replay should have. A replay may cut texts into other pieces, leave spaces out, and
-give tool calls other ids. So texts are compared without spaces, as parts of the whole text of a side in the replay. If
-none of them is found, the agent may replay a summary, and is not blamed.
+The observed turns determine the expected replay. A replay may split texts differently, omit white space, and
+use other ids for tool calls. Texts are therefore compared without white space, as parts of all text of a side in the
+replay. If none of them is found, the agent may replay a summary, and is not blamed.
 """
 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
-from dragoman.check.judge.message import Object, SeenMessage, find_asked, part, text
+from dragoman.check.judge.message import Object, SeenMessage, find_request, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
 from dragoman.check.judge.session import INVENTED, PastSession
 from dragoman.check.judge.session_setup import CONTENT, judge_invented, judge_reopening
@@ -19,17 +19,17 @@ MAX_SHOWN_CHARS = 60
 
 
 class Replay:
-    """The history between a session/load, or a session/resume of version 2, and its answer."""
+    """The history between a session/load, or a version 2 session/resume, and its response."""
 
     def __init__(self, *, is_live: bool) -> None:
         self.is_live = is_live
-        """Whether a turn runs meanwhile, whose updates may come before and between those of the replay."""
+        """Whether a turn runs concurrently. Its updates may be mixed with the replay's updates."""
         self.first: ConversationEntry | None = None
         self.words: dict[str, list[str]] = {}
-        """The texts of each side; the side that spoke first comes first."""
+        """The texts of each side, starting with the side that spoke first."""
         self.calls: set[str] = set()
 
-    def take(self, update: Object, entry: ConversationEntry) -> None:
+    def apply(self, update: Object, entry: ConversationEntry) -> None:
         kind = text(update, "sessionUpdate") or ""
         self.first = self.first or entry
         if kind in MESSAGES:
@@ -37,7 +37,7 @@ class Replay:
         elif kind in ("tool_call", "tool_call_update"):
             self.calls.add(text(update, "toolCallId") or "")
 
-    def said_by(self, side: str) -> str:
+    def text_of(self, side: str) -> str:
         return "".join(self.words.get(side, ()))
 
 
@@ -51,23 +51,35 @@ class LoadObserver(Observer):
         super().__init__(sink)
         self._replays: dict[str, Replay] = {}
         self._loaded: dict[str, ConversationEntry] = {}
-        """Answers to session/load after which nothing was asked in the session."""
+        """Responses to session/load after which nothing was sent in the session."""
+        self._empty: dict[str, SeenMessage] = {}
+        """Responses that arrived before any history, which may be late."""
 
     @watch("request session/load")
-    def see_load(self, message: SeenMessage) -> None:
+    def on_load(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is not None:
+            self._report_empty(session_id)
             session = self.state.session(message)
             self._replays[session_id] = Replay(is_live=session is not None and session.turn is not None)
             self._loaded.pop(session_id, None)
         self.judge_offer("ACP-LOAD-101", "loadSession", message)
 
     @watch("request session/prompt", "request session/resume")
-    def see_going_on(self, message: SeenMessage) -> None:
-        self._loaded.pop(text(message.params, "sessionId") or "", None)
+    def on_going_on(self, message: SeenMessage) -> None:
+        session_id = text(message.params, "sessionId") or ""
+        self._loaded.pop(session_id, None)
+        self._report_empty(session_id)
+
+    def end(self) -> None:
+        for session_id in tuple(self._empty):
+            self._report_empty(session_id)
+
+    def _report_empty(self, session_id: str) -> None:
+        report_empty(self, self._empty.pop(session_id, None))
 
     @watch("update")
-    def see_update(self, message: SeenMessage) -> None:
+    def on_update(self, message: SeenMessage) -> None:
         if not self._replays and not self._loaded:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -76,12 +88,13 @@ class LoadObserver(Observer):
             return
         replay = self._replays.get(session_id)
         if replay is not None:
-            replay.take(message.update, message.entry)
+            replay.apply(message.update, message.entry)
         loaded = self._loaded.get(session_id)
         session = self.state.sessions.get(session_id)
         is_idle = session is None or session.turn is None
         if loaded is not None and is_idle:
             del self._loaded[session_id]
+            self._empty.pop(session_id, None)
             self.fail(
                 "ACP-LOAD-002",
                 f"a {kind} came after the answer to session/load; expected the whole replay before it",
@@ -90,8 +103,12 @@ class LoadObserver(Observer):
             )
 
     @watch("answer session/load")
-    def see_loaded(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_loaded(self, message: SeenMessage) -> None:
+        """Compare the replay of a loaded session with the conversation that the check remembers.
+
+        Only a session with known prompts and answers can be compared, and only if no other client used it.
+        """
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -106,20 +123,23 @@ class LoadObserver(Observer):
         self._loaded[session_id] = message.entry
         if past is None or not past.prompts or not past.spoke or past.is_shared:
             return
-        self.saw("ACP-LOAD-002")
-        self.judge(
-            "ACP-LOAD-001",
-            replay.first is not None,
-            "session/load of a session with a conversation replayed nothing",
-            request.entry,
-            message.entry,
-        )
-        if replay.first is not None:
+        self.count_occasion("ACP-LOAD-002")
+        if replay.first is None:
+            self._empty[session_id] = message
+        else:
+            self.count_occasion("ACP-LOAD-001")
             entries = (request.entry, replay.first, message.entry)
             judge_sides(self, replay, entries)
             judge_order(self, replay, past, entries)
             if len(replay.words) == len(MESSAGES):
                 judge_whole(self, replay, past, entries)
+
+
+def report_empty(observer: Observer, answer: SeenMessage | None) -> None:
+    """Report a session that was opened again without its history, which did not arrive late either."""
+    if answer is not None and answer.request is not None:
+        what = f"{answer.method} of a session with a conversation replayed nothing"
+        observer.fail("ACP-LOAD-001", what, answer.request.entry, answer.entry)
 
 
 def judge_sides(observer: Observer, replay: Replay, entries: tuple[ConversationEntry, ...]) -> None:
@@ -139,8 +159,8 @@ def judge_order(observer: Observer, replay: Replay, past: PastSession, entries: 
             "the replay begins with the agent; expected the user's message before it",
             *entries,
         )
-    said = replay.said_by("user")
-    places = [said.find(each) for each in past.prompts if each and past.prompts.count(each) == 1]
+    replayed = replay.text_of("user")
+    places = [replayed.find(each) for each in past.prompts if each and past.prompts.count(each) == 1]
     found = [each for each in places if each >= 0]
     if len(found) > 1:
         observer.judge(
@@ -152,10 +172,11 @@ def judge_order(observer: Observer, replay: Replay, past: PastSession, entries: 
 
 
 def judge_whole(observer: Observer, replay: Replay, past: PastSession, entries: tuple[ConversationEntry, ...]) -> None:
-    """Judge whether a replay has the whole conversation."""
+    """Judge whether a replay has the whole conversation, and only once."""
+    observer.judge("ACP-LOAD-006", not _is_double(replay, past), "the replay has the conversation two times", *entries)
     for side, known in (("user", past.asked), ("agent", past.said)):
         if known:
-            missing = _missing(known, replay.said_by(side))
+            missing = _missing(known, replay.text_of(side))
             shown = missing[0][:MAX_SHOWN_CHARS] if missing else ""
             observer.judge(
                 "ACP-LOAD-006",
@@ -164,7 +185,7 @@ def judge_whole(observer: Observer, replay: Replay, past: PastSession, entries: 
                 *entries,
             )
     if past.calls:
-        lost = _lost(past.calls, replay.calls)
+        lost = _find_missing_calls(past.calls, replay.calls)
         observer.judge(
             "ACP-LOAD-006",
             not lost,
@@ -173,22 +194,29 @@ def judge_whole(observer: Observer, replay: Replay, past: PastSession, entries: 
         )
 
 
+def _is_double(replay: Replay, past: PastSession) -> bool:
+    """Return whether the user's messages are replayed twice, one complete copy after the other."""
+    replayed, sent = _bare(replay.text_of("user")), _bare("".join(past.prompts))
+    is_repeated = replayed[: len(replayed) // 2] * 2 == replayed
+    return is_repeated and all(replayed.count(each) >= 2 * sent.count(each) for each in map(_bare, past.asked) if each)
+
+
 def _missing(known: list[str], replayed: str) -> list[str]:
-    """Return the texts that a replay lacks; none if it has no text at all in common with them."""
-    heard = _bare(replayed)
+    """Return the texts that a replay lacks, or none if it has no text in common with them."""
+    replayed_text = _bare(replayed)
     pieces = [(each, bare) for each in known if (bare := _bare(each))]
     bares = [bare for _, bare in pieces]
-    missing = [each for each, bare in pieces if heard.count(bare) < bares.count(bare)]
-    is_verbatim = any(bare in heard for bare in bares) or (heard and heard in "".join(bares))
+    missing = [each for each, bare in pieces if replayed_text.count(bare) < bares.count(bare)]
+    is_verbatim = any(bare in replayed_text for bare in bares) or (replayed_text and replayed_text in "".join(bares))
     return missing if is_verbatim else []
 
 
-def _lost(known: list[str], replayed: set[str]) -> list[str]:
-    """Return the tool calls that a replay lacks; if it gives all of them other ids, only their number counts."""
+def _find_missing_calls(known: list[str], replayed: set[str]) -> list[str]:
+    """Return the tool calls that a replay lacks. If all of them have other ids, only their number counts."""
     lost = [each for each in known if each not in replayed]
     has_others = len(lost) == len(set(known)) and len(replayed) >= len(lost)
     return [] if has_others else lost
 
 
-def _bare(words: str) -> str:
-    return "".join(words.split())
+def _bare(text: str) -> str:
+    return "".join(text.split())

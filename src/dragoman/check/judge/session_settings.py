@@ -1,4 +1,4 @@
-"""Watches modes and config options of sessions."""
+"""Rules about modes and config options of sessions."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -12,6 +12,8 @@ from dragoman.errors import ErrorCode
 
 OPENED = ("result session/new", "result session/load", "result session/resume")
 CATEGORIES = frozenset({"mode", "model", "model_config", "thought_level"})
+VALUE_TYPES = frozenset({"id", "boolean"})
+"""The value types that a version 2 client can set."""
 
 
 class ModeObserver(Observer):
@@ -21,9 +23,9 @@ class ModeObserver(Observer):
     versions: ClassVar[tuple[Version, ...]] = V1
 
     @watch(*OPENED)
-    def see_opened(self, message: SeenMessage) -> None:
+    def on_opened(self, message: SeenMessage) -> None:
         modes = part(message.params, "modes")
-        if not modes:
+        if not modes or not message.fits:  # ACP-MODE-006 covers those
             return
         ids = [text(each, "id") for each in parts(modes, "availableModes")]
         current = text(modes, "currentModeId")
@@ -34,11 +36,13 @@ class ModeObserver(Observer):
         self.judge("ACP-MODE-002", len(set(ids)) == len(ids), f"modes share an id: {ids}", message.entry)
 
     @watch("request session/set_mode")
-    def see_set(self, message: SeenMessage) -> None:
+    def on_set(self, message: SeenMessage) -> None:
         session = self.state.session(message)
-        if session is None:
+        if session is None or (session.modes is None and "modes" in session.opened.params):
             return
         mode = text(message.params, "modeId")
+        if mode is None:
+            return
         self.judge(
             "ACP-MODE-101",
             mode in (session.modes or ()),
@@ -48,8 +52,8 @@ class ModeObserver(Observer):
         )
 
     @watch("answer session/set_mode")
-    def see_was_set(self, message: SeenMessage) -> None:
-        session, request = self.state.asked_session(message), message.request
+    def on_was_set(self, message: SeenMessage) -> None:
+        session, request = self.state.requested_session(message), message.request
         if session is None or request is None or session.modes is None:
             return
         mode = text(request.params, "modeId")
@@ -64,7 +68,7 @@ class ModeObserver(Observer):
             )
 
     @watch("update current_mode_update")
-    def see_change(self, message: SeenMessage) -> None:
+    def on_change(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         mode = text(message.update, "currentModeId")
         if session is None or mode is None:
@@ -88,13 +92,15 @@ class ConfigObserver(Observer):
         super().__init__(sink)
         self._listed: dict[str, ConversationEntry] = {}
         """The last message with the options of a session, by session."""
+        self._refused: dict[tuple[str, str], SeenMessage] = {}
+        """Refusals to set an option since the options were last sent, by session and option."""
 
     @property
     def _id(self) -> str:
         return self.agreement.dialect.option_id
 
     @watch(*OPENED)
-    def see_opened(self, message: SeenMessage) -> None:
+    def on_opened(self, message: SeenMessage) -> None:
         self._judge_options(message.params, message)
         request = message.request
         opened = text(message.params, "sessionId") or (text(request.params, "sessionId") if request else None)
@@ -119,12 +125,13 @@ class ConfigObserver(Observer):
             )
 
     @watch("update config_option_update")
-    def see_change(self, message: SeenMessage) -> None:
+    def on_change(self, message: SeenMessage) -> None:
         self._judge_options(message.update, message)
         self._listed[text(message.params, "sessionId") or ""] = message.entry
+        self._refused.clear()
 
     @watch("request session/set_config_option")
-    def see_set(self, message: SeenMessage) -> None:
+    def on_set(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         name, value = text(message.params, "configId"), message.params.get("value")
         if session is None or name is None:
@@ -140,21 +147,30 @@ class ConfigObserver(Observer):
         if option is not None:
             self.judge(
                 "ACP-CONFIG-101",
-                takes(option, value),
+                offers_value(option, value),
                 f"the option {name!r} was set to {value!r}, which it does not offer",
                 session.opened.entry,
                 message.entry,
             )
 
     @watch("answer session/set_config_option")
-    def see_was_set(self, message: SeenMessage) -> None:
-        session, request = self.state.asked_session(message), message.request
+    def on_was_set(self, message: SeenMessage) -> None:
+        """Judge the answer to a request that sets an option.
+
+        A value that the option never offered must be refused. After any other value, the answer must list all
+        options, with the new value for this one.
+        """
+        session, request = self.state.requested_session(message), message.request
         name = text(request.params, "configId") if request is not None else None
         if session is None or request is None or name is None or not session.options:
             return
         value = request.params.get("value")
-        if not any(takes(each, value) for each in session.once_offered.get(name, ())):
+        if self.state.is_v2 and text(request.params, "type") not in VALUE_TYPES:
+            self._judge_unknown_type(request, message)
+            return
+        if not any(offers_value(each, value) for each in session.past_options.get(name, ())):
             if message.kind == "error":
+                self._refused[session.id, name] = message
                 self.judge(
                     "ACP-CONFIG-011",
                     message.code == ErrorCode.INVALID_PARAMS,
@@ -184,7 +200,7 @@ class ConfigObserver(Observer):
             request.entry,
             message.entry,
         )
-        if now and takes(now[0], value):
+        if now and offers_value(now[0], value):
             self.judge(
                 "ACP-CONFIG-003",
                 now[0].get("currentValue") == value,
@@ -193,22 +209,41 @@ class ConfigObserver(Observer):
                 message.entry,
             )
 
+    def _judge_unknown_type(self, request: SeenMessage, answer: SeenMessage) -> None:
+        kind = text(request.params, "type")
+        if kind is not None and answer.code != ErrorCode.METHOD_NOT_FOUND:
+            self.judge(
+                "ACP-CONFIG-013",
+                answer.code == ErrorCode.INVALID_PARAMS,
+                f"a value of the type {kind!r} was answered with {answer.code or 'a result'}; expected -32602",
+                request.entry,
+                answer.entry,
+            )
+
     def _judge_whole(self, session: SeenSession, name: str, request: SeenMessage, answer: SeenMessage) -> None:
-        """Judge whether options were left out: one may go with the value of another, but not one that can be set."""
+        """Judge whether the answer omits options. An option that can still be set must be listed."""
         listed = self._listed.get(session.id)
         proof = (*([listed] if listed else []), request.entry, answer.entry)
         self._listed[session.id] = answer.entry
         if name not in session.options:
             self.fail(
                 "ACP-CONFIG-002",
-                f"the option {name!r} could be set, though it was no longer among the options; expected all of them",
+                f"the option {name!r} could be set, but the last list of options did not have it; expected all options",
                 *proof,
             )
             return
-        left = {text(each, self._id) for each in parts(answer.params, "configOptions")}
-        gone = sorted(session.options.keys() - left - {name})
         is_change = session.options[name].get("currentValue") != request.params.get("value")
-        if gone and not is_change:
+        if is_change:
+            return
+        now = {text(each, self._id): each for each in parts(answer.params, "configOptions")}
+        for other, option in session.options.items():
+            refused = self._refused.get((session.id, other))
+            if refused is not None and other != name and other in now:
+                before, after = option.get("currentValue"), now[other].get("currentValue")
+                detail = f"setting {other!r} was refused, and it is {after!r} now; expected {before!r}"
+                self.judge("ACP-CONFIG-011", before == after, detail, refused.entry, request.entry, answer.entry)
+        gone = sorted(session.options.keys() - now.keys() - {name})
+        if gone:
             self.fail(
                 "ACP-CONFIG-002",
                 f"{name!r} was set to its current value, and the answer lacks {gone}; expected all options",
@@ -239,7 +274,7 @@ class ConfigObserver(Observer):
         if text(option, "type") == "select" and isinstance(current, str):
             self.judge(
                 "ACP-CONFIG-004",
-                takes(option, current),
+                offers_value(option, current),
                 f"the option {name!r} is {current!r}, which it does not offer",
                 message.entry,
             )
@@ -261,8 +296,8 @@ class ConfigObserver(Observer):
             )
 
 
-def takes(option: Object, value: Json) -> bool:
-    """Tell whether an option offers a value; an option of an unknown type offers any."""
+def offers_value(option: Object, value: Json) -> bool:
+    """Return whether an option offers a value. An option of an unknown type offers any value."""
     match text(option, "type"):
         case "boolean":
             return isinstance(value, bool)

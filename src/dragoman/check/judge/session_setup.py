@@ -1,4 +1,8 @@
-"""Watches sessions that are created and resumed, and their MCP servers; `session_load.py` has loading."""
+"""Rules about creating and resuming sessions, and about their MCP servers. `session_load.py` covers loading.
+
+A session exists from the response that opens it. A message about a session before that is held, because the response
+may follow. If it does, the order was wrong. If it never follows, the agent invented the session.
+"""
 
 import re
 from typing import ClassVar
@@ -7,7 +11,7 @@ from urllib.parse import unquote
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import (
     SeenMessage,
-    find_asked,
+    find_request,
     is_absolute,
     is_within,
     items,
@@ -26,27 +30,27 @@ OPENERS = ("request session/new", "request session/load", "request session/resum
 CONTENT = frozenset(
     {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
 )
-"""Updates that are part of a conversation; the others tell of the session's state, and may come at any time."""
+"""Updates that are part of a conversation. The others describe the session's state, and may arrive at any time."""
 KEEPERS = ("loadSession", "sessionCapabilities.resume", "sessionCapabilities.list")
 """Capabilities of agents that know their sessions beyond a connection."""
 MAX_HELD = 100
 
 
 class NewObserver(Observer):
-    """Judges session/new, and the id and the directories of every session."""
+    """Judges session/new, and the id and directories of every session."""
 
     area: ClassVar[str] = "NEW"
 
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._held: dict[str, ConversationEntry] = {}
-        """The first message for each session that is not known yet."""
+        """The first message for each unknown session."""
         self._issued: dict[str, ConversationEntry] = {}
         self._named: dict[str, list[str]] = {}
-        """Paths where the agent was started that prompts have named, by session."""
+        """Paths inside the agent's start directory that prompts have named, by session."""
 
     @watch("request session/prompt")
-    def see_prompt(self, message: SeenMessage) -> None:
+    def on_prompt(self, message: SeenMessage) -> None:
         home, session_id = self.timeline.home, text(message.params, "sessionId")
         if home is None or session_id is None:
             return
@@ -59,7 +63,7 @@ class NewObserver(Observer):
         del named[:-MAX_HELD]
 
     @watch(*OPENERS)
-    def see_opening(self, message: SeenMessage) -> None:
+    def on_opening(self, message: SeenMessage) -> None:
         cwd = text(message.params, "cwd")
         if cwd is not None:
             self.judge("ACP-NEW-101", is_absolute(cwd), f"cwd is {cwd!r}; expected an absolute path", message.entry)
@@ -80,7 +84,7 @@ class NewObserver(Observer):
             )
 
     @watch("answer session/new")
-    def see_new(self, message: SeenMessage) -> None:
+    def on_new(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
@@ -98,7 +102,7 @@ class NewObserver(Observer):
             return
         self._judge_id(session_id, message)
         early = self._held.pop(session_id, None)
-        self.saw("ACP-NEW-002")
+        self.count_occasion("ACP-NEW-002")
         if early is not None and early.n > request.entry.n:
             self.fail(
                 "ACP-NEW-002",
@@ -108,19 +112,36 @@ class NewObserver(Observer):
                 message.entry,
             )
         elif early is not None:
-            self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r} before it was opened", early)
+            self.fail("ACP-NEW-003", f"the agent names the session {session_id!r} before it was opened", early)
+
+    @watch("answer session/prompt", "answer session/set_mode", "answer session/set_config_option")
+    def on_use(self, message: SeenMessage) -> None:
+        session, request = self.state.requested_session(message), message.request
+        if session is None or request is None or session.closing is not None or session.closed is not None:
+            return
+        past = self.state.memory.past(session.id)
+        links = any(text(each, "type") != "text" for each in parts(request.params, "prompt"))
+        if not (past.closed or past.is_lost or links):  # this error code may be about a linked file
+            self.judge(
+                "ACP-NEW-007",
+                message.code != ErrorCode.RESOURCE_NOT_FOUND,
+                f"{request.method} for {session.id!r} was refused with -32002, though nobody has closed that session",
+                session.opened.entry,
+                request.entry,
+                message.entry,
+            )
 
     def _judge_id(self, session_id: str, message: SeenMessage) -> None:
         known = self.state.memory.sessions.get(session_id)
-        # An agent that forgets its sessions at its end may count from 1 again.
+        # An agent that forgets its sessions when it exits may count from 1 again.
         remembers = any(self.agreement.agent_offers(each) for each in KEEPERS)
-        # On another connection, a list may show it before the answer to session/new is seen on this one.
+        # On another connection, a list may contain it before the response to session/new arrives on this one.
         issued = known is not None and known.cwd is not None and not known.deleted
-        taken = session_id in self.state.sessions or (issued and remembers)
+        is_used = session_id in self.state.sessions or (issued and remembers)
         before = self._issued.get(session_id)
         self.judge(
             "ACP-NEW-001",
-            bool(session_id) and not taken,
+            bool(session_id) and not is_used,
             f"session/new answered with {session_id!r}, which is an id in use; expected a new one",
             *([before] if before else []),
             message.entry,
@@ -128,21 +149,26 @@ class NewObserver(Observer):
         self._issued[session_id] = message.entry
 
     @watch("update", "request")
-    def see_agent(self, message: SeenMessage) -> None:
+    def on_agent(self, message: SeenMessage) -> None:
         if message.sender != "agent":
             return
         session_id = message.params.get("sessionId")
         if not isinstance(session_id, str):
             return
         if session_id in self.state.sessions:
-            self.saw("ACP-NEW-003")
+            self.count_occasion("ACP-NEW-003")
             return
         if session_id in self.state.opening or not self.agreement.is_known or len(self._held) >= MAX_HELD:
             return
         self._held.setdefault(session_id, message.entry)
 
     @watch("request fs/read_text_file", "request fs/write_text_file", "request terminal/create")
-    def see_place(self, message: SeenMessage) -> None:
+    def on_place(self, message: SeenMessage) -> None:
+        """Judge whether the agent uses paths inside of the session's directories.
+
+        A path in the agent's start directory has its own rule, since it means that the agent ignores `cwd`.
+        Paths that the prompt names are excused from that rule.
+        """
         session = self.state.session(message)
         path = text(message.params, "cwd" if message.method == "terminal/create" else "path")
         if session is None or session.cwd is None or path is None or not is_absolute(path):
@@ -172,30 +198,30 @@ class NewObserver(Observer):
         for session_id, entry in self._held.items():
             if session_id in self.state.sessions:
                 continue
-            self.fail("ACP-NEW-003", f"the agent speaks of the session {session_id!r}, which was never opened", entry)
+            self.fail("ACP-NEW-003", f"the agent names the session {session_id!r}, which was never opened", entry)
         self._held.clear()
 
 
-def find_paths(words: str, directory: str) -> list[str]:
-    """Return the paths in a text that are a directory or lie in it, without the punctuation behind them."""
-    found = re.findall(re.escape(directory.rstrip("/")) + r"(?:/[^\s\"'`<>()\[\]{},;]*)?(?![\w-])", words)
+def find_paths(text: str, directory: str) -> list[str]:
+    """Return the paths in a text that are a directory or inside it, without trailing punctuation."""
+    found = re.findall(re.escape(directory.rstrip("/")) + r"(?:/[^\s\"'`<>()\[\]{},;]*)?(?![\w-])", text)
     return [each.rstrip(".:!?") for each in found]
 
 
 def judge_invented(observer: Observer, rule: str, request: SeenMessage, answer: SeenMessage) -> None:
-    """Judge the answer to a request that opens a session which never was."""
+    """Judge the response to a request that opens a session that never existed."""
     observer.judge(
         rule,
         answer.kind == "error",
-        f"{request.method} of a session that never was succeeded; expected an error",
+        f"{request.method} of an unknown session succeeded; expected an error",
         request.entry,
         answer.entry,
     )
 
 
 def judge_reopening(observer: Observer, rule: str, capability: str, answer: SeenMessage) -> None:
-    """Judge whether a session that the agent made, and that was prompted, can be loaded or resumed."""
-    asked = find_asked(answer)
+    """Judge whether a session that the agent created, and that was prompted, can be loaded or resumed."""
+    asked = find_request(answer)
     if asked is None:
         return
     request, session_id = asked
@@ -205,25 +231,25 @@ def judge_reopening(observer: Observer, rule: str, capability: str, answer: Seen
     if not observer.agreement.agent_offers(capability) or _has_excuse(past, request, answer):
         return
     if answer.kind == "result":
-        observer.saw(rule)
+        observer.count_occasion(rule)
         return
-    detail = f"{request.method} of a session that the agent made and was prompted failed with {answer.code}"
+    detail = f"{request.method} of a session that the agent created and that was prompted failed with {answer.code}"
     if session_id in observer.state.sessions:
-        # No clause says that a session can be opened again where it is open.
+        # No clause says that an open session can be opened again.
         observer.warn(rule, f"{detail}; it was open on this connection", request.entry, answer.entry)
     else:
-        observer.fail(rule, f"{detail}; expected it to go on", request.entry, answer.entry)
+        observer.fail(rule, f"{detail}; expected it to continue", request.entry, answer.entry)
 
 
 def _has_excuse(past: PastSession, request: SeenMessage, answer: SeenMessage) -> bool:
-    """Tell whether something else may explain a refusal; ACP-CLOSE-002 and ACP-INIT-006 are for two of the reasons."""
+    """Return whether a refusal may have another reason. ACP-CLOSE-002 and ACP-INIT-006 cover two of them."""
     is_elsewhere = past.cwd is not None and not may_be_same_path(past.cwd, text(request.params, "cwd") or "")
     is_other = answer.code in (ErrorCode.AUTH_REQUIRED, ErrorCode.METHOD_NOT_FOUND) or request.cancelled is not None
     return past.is_lost or past.closed or is_elsewhere or is_other or not request.fits
 
 
 class ResumeObserver(Observer):
-    """Judges session/resume."""
+    """Judges session/resume for version 1."""
 
     area: ClassVar[str] = "RESUME"
     versions: ClassVar[tuple[Version, ...]] = V1
@@ -233,12 +259,12 @@ class ResumeObserver(Observer):
         self._replayed: dict[str, ConversationEntry | None] = {}
 
     @watch("request session/resume")
-    def see_resume(self, message: SeenMessage) -> None:
+    def on_resume(self, message: SeenMessage) -> None:
         self._replayed[text(message.params, "sessionId") or ""] = None
         self.judge_offer("ACP-RESUME-101", "sessionCapabilities.resume", message)
 
     @watch("update")
-    def see_update(self, message: SeenMessage) -> None:
+    def on_update(self, message: SeenMessage) -> None:
         if not self._replayed:
             return
         session_id = text(message.params, "sessionId") or ""
@@ -249,8 +275,8 @@ class ResumeObserver(Observer):
             self._replayed[session_id] = message.entry
 
     @watch("answer session/resume")
-    def see_resumed(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_resumed(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -269,7 +295,7 @@ class ResumeObserver(Observer):
                 message.entry,
             )
         elif message.kind == "result" and past is not None and past.spoke:
-            self.saw("ACP-RESUME-001")
+            self.count_occasion("ACP-RESUME-001")
 
 
 class McpObserver(Observer):
@@ -278,7 +304,7 @@ class McpObserver(Observer):
     area: ClassVar[str] = "MCP"
 
     @watch(*OPENERS)
-    def see_opening(self, message: SeenMessage) -> None:
+    def on_opening(self, message: SeenMessage) -> None:
         for server in parts(message.params, "mcpServers"):
             transport = text(server, "type")
             guarded = ("stdio", "http") if self.state.is_v2 else ("http", "sse")
@@ -299,7 +325,7 @@ class McpObserver(Observer):
                 )
 
     @watch("answer session/new")
-    def see_opened(self, message: SeenMessage) -> None:
+    def on_opened(self, message: SeenMessage) -> None:
         request = message.request
         if request is None or self.agreement.initialized is None:
             return
@@ -335,7 +361,8 @@ class McpObserver(Observer):
             self.judge(
                 "ACP-MCP-001",
                 not refused,
-                f"session/new with an MCP server on stdio was refused with {message.code}; every agent takes those",
+                "session/new with an MCP server on stdio was refused with "
+                f"{message.code}; every agent must accept them",
                 request.entry,
                 message.entry,
             )
@@ -353,15 +380,15 @@ class McpObserver(Observer):
             )
 
     @watch("event mcp")
-    def see_server(self, message: SeenMessage) -> None:
+    def on_server(self, message: SeenMessage) -> None:
         word, _, name = message.entry.event.removeprefix("mcp ").partition(" ")
         match word:
             case "connected":
-                self.saw("ACP-MCP-002")
+                self.count_occasion("ACP-MCP-002")
             case "missed":
-                self.fail("ACP-MCP-002", f"the MCP server {name!r} was not connected to", message.entry)
+                self.fail("ACP-MCP-002", f"the MCP server {name!r} was not connected", message.entry)
             case "alone":
-                self.saw("ACP-MCP-003")
+                self.count_occasion("ACP-MCP-003")
             case "leaked":
                 self.fail("ACP-MCP-003", f"the MCP server {name!r} was reached from another session", message.entry)
             case _:

@@ -1,7 +1,7 @@
-"""Watches the shape of every message against the schema, in both directions, and names of extensions.
+"""Rules about the shape of every message in both directions, compared with the schema, and about names of extensions.
 
-A message that does not fit breaks the rule for its kind of mistake: a wrong discriminator, wrong casing, or one of the
-places that are known to go wrong. Otherwise it breaks a rule of the area of that place, or the general rule.
+A message that does not fit breaks the rule for its kind of mistake: a wrong discriminator, wrong casing, or a place
+with a rule of its own. Otherwise it breaks a rule of the area of that place, or the general rule.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, ClassVar, cast
 
 from dragoman.check.conversation import Side
-from dragoman.check.judge.fit import Fitter, Flaw, is_mendable
+from dragoman.check.judge.fit import Fitter, Flaw, is_readable
 from dragoman.check.judge.foreign_names import V2_UPDATES, explain_field, explain_method
 from dragoman.check.judge.message import Json, Object, SeenMessage, part, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
@@ -17,7 +17,7 @@ from dragoman.check.judge.rpc import extension_rule, wire_rule
 from dragoman.check.rule import Version
 from dragoman.check.rules import RULES
 from dragoman.errors import ErrorCode
-from dragoman.protocol.mismatch import MissingField
+from dragoman.protocol.mismatch import MissingFieldError
 
 _ALWAYS = {
     "agent": ("ACP-WIRE-020", "ACP-WIRE-022", "ACP-EXT-001"),
@@ -61,10 +61,10 @@ PLACES: tuple[tuple[str, str, str], ...] = (
     ("notification elicitation/.*", r"params", "ACP-ELICIT-008"),
     ("result elicitation/.*", r"result", "ACP-ELICIT-101"),
 )
-"""Kinds of messages, paths in them, and the rule for a mistake there; the first match counts."""
+"""Kinds of messages, paths in them, and the rule for a mistake there. The first match counts."""
 
 OWN = ("ACP-INIT", "ACP-PROMPT", "ACP-PERM-1", "ACP-MCP", "ACP-MODE-004", "ACP-ELICIT-1", "ACP-MSG")
-"""Rules about one mistake, in any form: casing and discriminators do not matter there."""
+"""Rules about one mistake in any form. Casing and discriminators do not matter there."""
 
 
 class ShapeObserver(Observer):
@@ -78,7 +78,7 @@ class ShapeObserver(Observer):
         self._fitter = Fitter()
         self._fitting: Counter[tuple[Side, str, str]] = Counter()
         self._mismatches: dict[tuple[Side, Json], Flaw] = {}
-        """The first flaw of each open request, by the side that asked and by id."""
+        """The first flaw of each open request, by sender and id."""
         self._is_ours = True
         """False once the agent has answered with a version whose types we do not have."""
 
@@ -89,11 +89,15 @@ class ShapeObserver(Observer):
         self._fitting.clear()
 
     @watch("message")
-    def see(self, message: SeenMessage) -> None:
+    def on_message(self, message: SeenMessage) -> None:
+        """Judge whether a message fits the schema.
+
+        A peer that agreed on another version is not judged by this one. Messages that fit are only counted.
+        """
         kind, name = _key(message)
         if (kind, name) == ("result", "initialize"):
-            given = message.params.get("protocolVersion")
-            self._is_ours = not isinstance(given, int) or given == self.agreement.dialect.version
+            version = message.params.get("protocolVersion")
+            self._is_ours = not isinstance(version, int) or version == self.agreement.dialect.version
         if not self._is_ours:
             return
         flaws = () if message.fits else self._fitter.find_flaws(message, self.agreement.dialect)
@@ -102,18 +106,18 @@ class ShapeObserver(Observer):
             self._fitting[message.sender, kind, name] += 1
             return
         for flaw in flaws:
-            self._tell(message, flaw, f"{kind} {name}")
-        if message.kind == "request" and not message.fits and not is_mendable(message, self.agreement.dialect):
+            self._report(message, flaw, f"{kind} {name}")
+        if message.kind == "request" and not message.fits and not is_readable(message, self.agreement.dialect):
             self._mismatches[message.sender, message.id] = flaws[0]
 
     @watch("answer")
-    def see_answer(self, message: SeenMessage) -> None:
-        """A request that could not be understood is to be refused."""
+    def on_answer(self, message: SeenMessage) -> None:
+        """Judge the response to a request that could not be understood, which must be refused."""
         request = message.request
         if request is None or not self._mismatches:
             return
         flaw = self._mismatches.pop((request.sender, request.id), None)
-        if flaw is None or message.code == ErrorCode.AUTH_REQUIRED:  # a login may be wanted before params are read
+        if flaw is None or message.code == ErrorCode.AUTH_REQUIRED:  # a login may be required before params are read
             return
         wrong = f"{request.method} with {flaw.path}: {flaw.problem}, was answered with"
         self.judge(
@@ -123,7 +127,7 @@ class ShapeObserver(Observer):
             request.entry,
             message.entry,
         )
-        if message.sender == "agent" and message.kind == "error":
+        if message.sender == "agent" and message.code is not None:  # without a code, ACP-WIRE-009 covers it
             self.judge(
                 "ACP-WIRE-016",
                 message.code == ErrorCode.INVALID_PARAMS,
@@ -132,12 +136,12 @@ class ShapeObserver(Observer):
                 message.entry,
             )
 
-    def _tell(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
+    def _report(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
         if message.kind == "error":
             return
         side = message.sender
         if flaw.mismatch is None:
-            self._tell_extra(message, flaw, key)
+            self._report_extra(message, flaw, key)
             return
         if _is_extension(message, flaw):
             return
@@ -152,7 +156,7 @@ class ShapeObserver(Observer):
             return
         self.fail(_find_rule(message, flaw, key, version), f"{flaw.path}: {_explain(flaw)}", message.entry)
 
-    def _tell_extra(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
+    def _report_extra(self, message: SeenMessage, flaw: Flaw, key: str) -> None:
         rule = extension_rule(message.sender, 1)
         owner = _reach({"params": message.body, "result": message.body}, flaw.path.rpartition(".")[0])
         advice = explain_field(key, flaw.path, text(owner, "type"))
@@ -163,12 +167,12 @@ class ShapeObserver(Observer):
 
 
 def _is_without_servers(request: SeenMessage, flaw: Flaw) -> bool:
-    """Tell whether the list of MCP servers is missing: a mistake of many clients, which an agent must not hide."""
+    """Return whether the list of MCP servers is missing, a mistake of many clients that an agent must not hide."""
     return (
         request.sender == "client"
         and request.method in ("session/new", "session/load")
         and flaw.path == "params.mcpServers"
-        and isinstance(flaw.mismatch, MissingField)
+        and isinstance(flaw.mismatch, MissingFieldError)
     )
 
 
@@ -187,8 +191,8 @@ def _key(message: SeenMessage) -> tuple[str, str]:
 
 
 def _find_rule(message: SeenMessage, flaw: Flaw, key: str, version: Version) -> str:
-    # A rule for this one mistake comes first, then casing, then discriminators, then the rule for the place, and the
-    # general rule last.
+    # A rule for this particular mistake comes first, then casing, then discriminators, then the rule for the place, and
+    # the general rule last.
     special = _find_place(message.sender, flaw.path, key, version)
     if special is not None and special.startswith(OWN):
         return special
@@ -202,47 +206,47 @@ def _find_rule(message: SeenMessage, flaw: Flaw, key: str, version: Version) -> 
 
 def _find_place(side: Side, path: str, key: str, version: Version) -> str | None:
     for kind, place, found in PLACES:
-        is_held = _role(found) == side and version in RULES[found].versions
+        is_held = _side_of(found) == side and version in RULES[found].versions
         if is_held and re.fullmatch(kind, key) and re.match(place, path):
             return found
     return None
 
 
-def _role(rule_id: str) -> Side:
+def _side_of(rule_id: str) -> Side:
     return "client" if rule_id[-3] == "1" else "agent"
 
 
 def _exercised(side: Side, kind: str, name: str) -> list[str]:
-    """Return the rules on shape that a message of this kind is an occasion for."""
+    """Return the shape rules that apply to a message of this kind."""
     key = f"{kind} {name}"
-    found = [each for pattern, _, each in PLACES if _role(each) == side and re.fullmatch(pattern, key)]
+    found = [each for pattern, _, each in PLACES if _side_of(each) == side and re.fullmatch(pattern, key)]
     if kind == "update" or name in ("session/request_permission", "session/prompt", "elicitation/create"):
         found.append(wire_rule(side, 21))
     return found
 
 
 def _is_tag(flaw: Flaw) -> bool:
-    """Tell whether the field at fault is a discriminator: wrong, or missing."""
+    """Return whether the wrong or missing field is a discriminator."""
     name = flaw.path.rpartition(".")[2]
     if name not in _TAGS:
         return False
-    return isinstance(flaw.mismatch, MissingField) or "one of" in (
+    return isinstance(flaw.mismatch, MissingFieldError) or "one of" in (
         flaw.mismatch.expected or "" if flaw.mismatch else ""
     )
 
 
 def _is_extension(message: SeenMessage, flaw: Flaw) -> bool:
-    """Tell whether the unknown kind begins with an underscore, as custom kinds may."""
+    """Return whether the unknown kind starts with an underscore, as custom kinds may."""
     above, _, name = flaw.path.rpartition(".")
     tag = _reach({"params": message.body, "result": message.body}, above).get(name)
     return name in _TAGS and isinstance(tag, str) and tag.startswith("_")
 
 
 def _is_miscast(root: Json, flaw: Flaw) -> bool:
-    """Tell whether the right name is there in another casing: the key that is missing, or the value that is wrong."""
+    """Return whether the right name is present in another casing: the missing key, or the wrong value."""
     above, _, name = flaw.path.rpartition(".")
     owner = _reach(root, above)
-    if isinstance(flaw.mismatch, MissingField):
+    if isinstance(flaw.mismatch, MissingFieldError):
         return any(_plain(key) == _plain(name) for key in owner if key != name)
     value = owner.get(name)
     expected = (flaw.mismatch.expected or "") if flaw.mismatch is not None else ""
@@ -268,12 +272,12 @@ _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
 class ExtensionObserver(Observer):
-    """Judges names that are not the protocol's."""
+    """Judges methods and fields that the protocol does not define."""
 
     area: ClassVar[str] = "EXT"
 
     @watch("request", "notification")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         dialect = self.agreement.dialect
         advice = explain_method(message.method, dialect)
         if advice is not None and dialect.version == 1:
@@ -284,12 +288,12 @@ class ExtensionObserver(Observer):
             self.judge(
                 extension_rule(message.sender, 2),
                 message.method.startswith("_"),
-                f"the protocol has no method {message.method!r}; expected one of one's own to begin with an underscore",
+                f"the protocol has no method {message.method!r}; expected custom methods to begin with an underscore",
                 message.entry,
             )
 
     @watch("message")
-    def see_message(self, message: SeenMessage) -> None:
+    def on_message(self, message: SeenMessage) -> None:
         if b'"traceparent"' not in message.entry.line:
             return
         trace = text(part(message.params, "_meta"), "traceparent")

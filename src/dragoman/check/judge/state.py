@@ -1,31 +1,31 @@
 """The state of a conversation that all observers share: its connection, sessions, turns and terminals.
 
-The state is read from JSON of any shape, and keeps the parts that make sense: one mistake of a peer must not look like
-ten. Answers are matched to their requests before the observers see them; everything else is taken in after.
+The state is read from JSON of any shape, and keeps the parts that make sense. One mistake of a peer must not look like
+ten. Responses are matched to their requests before the observers see them. Everything else is applied afterwards.
 """
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.connection_state import Agreement, RequestTable, Timeline
-from dragoman.check.judge.foreground import Foreground, ForegroundTable, take_call
+from dragoman.check.judge.foreground import Foreground, ForegroundTable, apply_call
 from dragoman.check.judge.message import Object, SeenMessage, items, number, part, parts, text, texts
-from dragoman.check.judge.session import Memory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
+from dragoman.check.judge.session import AgentMemory, SeenSession, SeenTerminal, SeenToolCall, SeenTurn
 
 PROOF_S = 2.0
-"""A message written this long ago has been read, unless the reader hangs; pipes take far less than a millisecond."""
+"""A message sent this long ago has been read, unless the reader hangs. Pipes need far less than a millisecond."""
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 500
-"""How much of the prompts is remembered, to recognize it in a replay."""
+"""Maximum number and length of prompts remembered to recognise them in a replay."""
 MAX_CALLS = 2000
-"""Tool calls of a session that are remembered: a tap may run for weeks."""
+"""Maximum number of tool calls remembered per session, because a tap may run for weeks."""
 
 OPENERS = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 CLOSERS = frozenset({"session/close", "session/delete"})
 
 
 class ConversationState:
-    """The shared knowledge of all observers of one conversation."""
+    """The shared state of all observers of one conversation."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: AgentMemory) -> None:
         self.memory = memory
         self.timeline = Timeline()
         self.requests = RequestTable()
@@ -34,80 +34,80 @@ class ConversationState:
         self.foreground = ForegroundTable(self.sessions, memory)
         """The sessions of version 2."""
         self.opening: dict[str, SeenMessage] = {}
-        """Loads and resumes without an answer so far, by session."""
+        """Unanswered loads and resumes, by session."""
         self.terminals: dict[str, SeenTerminal] = {}
         self.cancelling: list[SeenTurn] = []
         """Turns that were cancelled and have not ended."""
 
     @property
     def is_v2(self) -> bool:
-        """Tell whether version 2 of the protocol is spoken."""
+        """Return whether the conversation uses version 2 of the protocol."""
         return self.agreement.dialect.version == 2
 
     def session(self, message: SeenMessage) -> SeenSession | None:
-        """Return the session that the params of a message name, if it was opened here."""
+        """Return the session that a message's params name, if it was opened on this connection."""
         session_id = message.params.get("sessionId")
         return self.sessions.get(session_id) if isinstance(session_id, str) else None
 
-    def asked_session(self, answer: SeenMessage) -> SeenSession | None:
-        """Return the session that the request of an answer named."""
+    def requested_session(self, answer: SeenMessage) -> SeenSession | None:
+        """Return the session that a response's request named."""
         return self.session(answer.request) if answer.request is not None else None
 
-    def has_heard(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
-        """Return the entry that proves that the agent had read the cancel of a turn by a time, if there is one.
+    def proof_of_reading(self, turn: SeenTurn, at_s: float) -> ConversationEntry | None:
+        """Return the entry that proves that the agent had read the cancel of a turn by a time, or None.
 
-        In version 2 the cancel may come before the report of the work: then the agent need not have read anything yet.
+        In version 2 the cancel may come before the work is reported. Then the agent need not have read anything yet.
         """
         if turn.cancel is None:
             return None
         since_s = max(turn.cancel.at_s, turn.prompt.entry.at_s)
-        return turn.heard or (turn.cancel if at_s - since_s >= PROOF_S else None)
+        return turn.cancel_read or (turn.cancel if at_s - since_s >= PROOF_S else None)
 
     def may_be_cancelled(self, session: SeenSession, turn: SeenTurn) -> bool:
-        """Tell whether a turn may end as cancelled: the client cut it short, by any of its ways, or has left."""
+        """Return whether a turn may end as cancelled: the client stopped it in any way, or has disconnected."""
         recalled = turn.prompt.cancelled or self.foreground.of(session.id).recalled
         is_cut = turn.cancel or turn.dismissed or recalled or session.closing
         return is_cut is not None or "agent" in self.timeline.closed
 
-    def take(self, message: SeenMessage) -> None:
-        """Learn from a message."""
+    def apply(self, message: SeenMessage) -> None:
+        """Apply a message to the state."""
         match message.kind:
             case "request":
                 self.requests.add(message)
-                self._take_request(message)
+                self._apply_request(message)
             case "notification":
-                self._take_notification(message)
+                self._apply_notification(message)
             case "result" | "error":
                 if message.request is not None:
-                    self._take_answer(message, message.request)
+                    self._apply_answer(message, message.request)
 
-    def _take_request(self, message: SeenMessage) -> None:
+    def _apply_request(self, message: SeenMessage) -> None:
         session = self.session(message)
         session_id = text(message.params, "sessionId")
         match message.method:
             case "initialize":
-                self.agreement.take_request(message)
+                self.agreement.record_request(message)
             case "session/load" | "session/resume" if session_id is not None:
                 self.opening[session_id] = message
                 if session is not None:
                     session.is_talking = False
             case "session/prompt" if session is not None:
-                self._take_prompt(session, message)
+                self._apply_prompt(session, message)
             case method if method in CLOSERS and session is not None:
                 session.closing = message.entry
                 session.is_talking = False
             case "session/request_permission" if session is not None and self.is_v2:
-                take_call(session, part(part(message.params, "subject"), "toolCall"), message)
+                apply_call(session, part(part(message.params, "subject"), "toolCall"), message)
             case _:
                 pass
 
-    def _take_prompt(self, session: SeenSession, message: SeenMessage) -> None:
+    def _apply_prompt(self, session: SeenSession, message: SeenMessage) -> None:
         if not self.is_v2:
             self._begin_turn(session, message)
-        said = "".join(text(block, "text") or "" for block in parts(message.params, "prompt"))
+        prompt = "".join(text(block, "text") or "" for block in parts(message.params, "prompt"))
         prompts = self.memory.past(session.id).prompts
         if len(prompts) < MAX_PROMPTS:
-            prompts.append(said[:MAX_PROMPT_CHARS])
+            prompts.append(prompt[:MAX_PROMPT_CHARS])
 
     def _begin_turn(self, session: SeenSession, message: SeenMessage) -> None:
         turn = SeenTurn(message, rivals=[each.prompt.entry for each in session.running()])
@@ -118,18 +118,18 @@ class ConversationState:
         else:
             session.queued.append(turn)
 
-    def _take_notification(self, message: SeenMessage) -> None:
+    def _apply_notification(self, message: SeenMessage) -> None:
         match message.method:
             case "session/update":
-                self._take_update(message)
+                self._apply_update(message)
             case "session/cancel" if (session := self.session(message)) is not None:
-                self._take_cancel(session, message)
+                self._apply_cancel(session, message)
             case "$/cancel_request":
-                self._take_recall(message)
+                self._apply_recall(message)
             case _:
                 pass
 
-    def _take_cancel(self, session: SeenSession, message: SeenMessage) -> None:
+    def _apply_cancel(self, session: SeenSession, message: SeenMessage) -> None:
         for turn in session.running():
             if turn.cancel is None:
                 turn.cancel = message.entry
@@ -139,24 +139,27 @@ class ConversationState:
             self.foreground.of(session.id).early_cancel = message.entry
 
     def _is_prompted(self, session_id: str) -> bool:
-        """Tell whether a session of version 2 has prompts that were not refused and whose work has not ended."""
+        """Return whether a version 2 session has prompts that were not refused and whose work has not ended."""
         asked = self.requests.find_open("client", session_id)
         return bool(self.foreground.of(session_id).accepted) or any(each.method == "session/prompt" for each in asked)
 
-    def _take_recall(self, message: SeenMessage) -> None:
+    def _apply_recall(self, message: SeenMessage) -> None:
         request = self.requests.cancel(message)
         if request is not None and request.method == "session/prompt" and self.is_v2:
             self.foreground.of(text(request.params, "sessionId")).recalled = message.entry
 
-    def _take_update(self, message: SeenMessage) -> None:
+    def _apply_update(self, message: SeenMessage) -> None:
+        """Apply an update of a session."""
         session = self.session(message)
+        # In version 2, `Foreground` may end or begin a turn here. A turn that ended needs no answer to its cancel.
+        # A turn that began inherits a cancel that was sent before it.
         if self.is_v2:
             before = session.turn if session is not None else None
-            self.foreground.take_update(message, is_replay=text(message.params, "sessionId") in self.opening)
+            self.foreground.apply_update(message, is_replay=text(message.params, "sessionId") in self.opening)
             if before is not None and before.end is not None and before in self.cancelling:
                 self.cancelling.remove(before)
             if session is not None and before is None and session.turn is not None:
-                self._take_early_cancel(session.turn, self.foreground.of(session.id))
+                self._apply_early_cancel(session.turn, self.foreground.of(session.id))
         if session is None:
             return
         update = message.update
@@ -166,29 +169,29 @@ class ConversationState:
         elif self.is_v2:
             return
         elif kind in ("tool_call", "tool_call_update"):
-            self._take_tool_call(session, update, message)
+            self._apply_tool_call(session, update, message)
         elif kind == "agent_message_chunk":
-            self._take_words(session, update)
+            self._apply_text(session, update)
             session.is_talking = session.turn is not None and session.closing is None and session.id not in self.opening
         elif kind == "current_mode_update":
             session.mode_id = text(update, "currentModeId") or session.mode_id
 
-    def _take_early_cancel(self, turn: SeenTurn, seen: Foreground) -> None:
+    def _apply_early_cancel(self, turn: SeenTurn, seen: Foreground) -> None:
         turn.cancel, seen.early_cancel = seen.early_cancel, None
         if turn.cancel is not None:
             self.cancelling.append(turn)
 
-    def _take_words(self, session: SeenSession, update: Object) -> None:
+    def _apply_text(self, session: SeenSession, update: Object) -> None:
         past = self.memory.past(session.id)
         past.spoke = True
         if session.id in self.opening:
             return
         if session.turn is not None:
-            session.turn.hear(text(part(update, "content"), "text") or "")
+            session.turn.append_text(text(part(update, "content"), "text") or "")
         elif not past.prompts:
             past.has_begun = True
 
-    def _take_tool_call(self, session: SeenSession, update: Object, message: SeenMessage) -> None:
+    def _apply_tool_call(self, session: SeenSession, update: Object, message: SeenMessage) -> None:
         call_id = text(update, "toolCallId")
         if call_id is None:
             return
@@ -206,51 +209,60 @@ class ConversationState:
             call.status = status
             call.ran = call.ran or status == "in_progress"
 
-    def _take_answer(self, answer: SeenMessage, request: SeenMessage) -> None:
-        if answer.sender == "agent":
-            self._hear(answer, request)
-        if request.method in OPENERS:
-            self._take_opening(answer, request)
-        elif request.method == "session/prompt" and self.is_v2:
-            self._take_accepted(answer, request)
-        elif request.method == "session/prompt":
-            self._take_prompt_end(answer, request)
-        elif request.method == "session/request_permission":
-            self._take_permission(answer, request)
-        elif request.method in ("tool_call/cancel", "terminal/cancel"):
-            self._take_item_cancel(answer, request)
-        elif request.method.startswith("terminal/"):
-            self._take_terminal(answer, request)
-        elif request.method in CLOSERS and answer.kind == "error":
-            self._take_kept(request)
-        elif answer.kind == "result":
-            self._take_result(answer, request)
+    def _apply_answer(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Follow an answer, by the method of its request.
 
-    def _take_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
-        self.foreground.take_accepted(answer, request)
+        Order matters: version 2 answers a prompt when it accepts it, version 1 when the turn ends.
+        """
+        if answer.sender == "agent":
+            self._record_reading(answer, request)
+        if request.method in OPENERS:
+            self._apply_opening(answer, request)
+        elif request.method == "session/prompt" and self.is_v2:
+            self._apply_accepted(answer, request)
+        elif request.method == "session/prompt":
+            self._apply_prompt_end(answer, request)
+        elif request.method == "session/request_permission":
+            self._apply_permission(answer, request)
+        elif request.method in ("tool_call/cancel", "terminal/cancel"):
+            self._apply_item_cancel(answer, request)
+        elif request.method.startswith("terminal/"):
+            self._apply_terminal(answer, request)
+        elif request.method in CLOSERS and answer.kind == "error":
+            self._apply_kept(request)
+        elif answer.kind == "result":
+            self._apply_result(answer, request)
+
+    def _apply_accepted(self, answer: SeenMessage, request: SeenMessage) -> None:
+        self.foreground.record_accepted(answer, request)
         session_id = text(request.params, "sessionId")
         if session_id is not None and not self._is_prompted(session_id):
             self.foreground.of(session_id).early_cancel = None
 
-    def _take_kept(self, request: SeenMessage) -> None:
-        """Note that a session stays, because the agent refused to close or delete it; a turn may be cut short by it."""
+    def _apply_kept(self, request: SeenMessage) -> None:
+        """Reopen a session that the agent refused to close or delete. A turn may have been cut short by the attempt."""
         session = self.session(request)
         if session is not None and session.closing is request.entry and not session.running():
             session.closing = None
 
-    def _hear(self, answer: SeenMessage, request: SeenMessage) -> None:
-        """Note the answer to a request behind a cancel, of the same session: a bridge keeps the order of each."""
+    def _record_reading(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Record a response to a request sent after a cancel in the same session.
+
+        It proves that the agent has read the cancel, because a bridge keeps the order per session.
+        """
         session_id = request.params.get("sessionId")
         for turn in self.cancelling:
             is_behind = turn.cancel is not None and request.entry.n > turn.cancel.n
-            if turn.heard is None and is_behind and turn.prompt.params.get("sessionId") == session_id:
-                turn.heard = answer.entry
+            if turn.cancel_read is None and is_behind and turn.prompt.params.get("sessionId") == session_id:
+                turn.cancel_read = answer.entry
 
-    def _take_result(self, answer: SeenMessage, request: SeenMessage) -> None:
+    def _apply_result(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Record the effect of a successful answer: the agreed version, a closed or deleted session, a setting."""
         session_id = text(request.params, "sessionId")
+        # `memory` keeps facts for later connections of this check. `sessions` has the sessions of this connection.
         match request.method:
             case "initialize":
-                self.agreement.take_answer(answer)
+                self.agreement.record_answer(answer)
                 version = answer.params.get("protocolVersion")
                 if isinstance(version, int):
                     self.memory.versions.add(version)
@@ -274,7 +286,7 @@ class ConversationState:
         if items(value, "configOptions"):
             session.keep_options(parts(value, "configOptions"), self.agreement.dialect.option_id)
 
-    def _take_opening(self, answer: SeenMessage, request: SeenMessage) -> None:
+    def _apply_opening(self, answer: SeenMessage, request: SeenMessage) -> None:
         asked = text(request.params, "sessionId")
         if asked is not None and self.opening.get(asked) is request:
             del self.opening[asked]
@@ -288,8 +300,9 @@ class ConversationState:
         if before is not None:
             session.turn, session.queued = before.turn, before.queued
         modes = part(answer.params, "modes")
-        if modes:
-            session.modes = {mode for each in parts(modes, "availableModes") if (mode := text(each, "id"))}
+        ids = [text(each, "id") for each in parts(modes, "availableModes")]
+        if modes and len(ids) == len(items(modes, "availableModes")):  # otherwise ACP-MODE-006 covers them
+            session.modes = {each for each in ids if each is not None}
             session.mode_id = text(modes, "currentModeId")
         self._keep_options(session, answer.params)
         self.sessions[session_id] = session
@@ -298,7 +311,7 @@ class ConversationState:
         past.closed = False
         past.births += request.method == "session/new"
 
-    def _take_prompt_end(self, answer: SeenMessage, request: SeenMessage) -> None:
+    def _apply_prompt_end(self, answer: SeenMessage, request: SeenMessage) -> None:
         session = self.session(request)
         if session is None:
             return
@@ -314,7 +327,7 @@ class ConversationState:
         session.is_talking = session.is_talking and session.turn is not None
 
     def _keep_turn(self, session: SeenSession, turn: SeenTurn, answer: SeenMessage) -> None:
-        """Remember the parts that a replay must have; for a turn that was cut short, the specification says nothing."""
+        """Remember the content that a replay must have. For an interrupted turn, the specification says nothing."""
         is_cut = turn.cancel or turn.rivals or turn.prompt.cancelled or session.closing
         if is_cut or text(answer.params, "stopReason") in (None, "cancelled", "refusal"):
             return
@@ -324,17 +337,21 @@ class ConversationState:
         calls = [each.id for each in turn.calls.values() if each.status == "completed"]
         self.memory.past(session.id).keep(asked, turn.said, calls)
 
-    def _take_permission(self, answer: SeenMessage, request: SeenMessage) -> None:
+    def _apply_permission(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Record the user's choice at the tool call that it is about.
+
+        The answer also proves that the agent could read an earlier cancel of the turn that waited for it.
+        """
         session = self.session(request)
         if session is None:
             return
         for turn in session.running():
             if request in turn.awaited:
-                turn.heard = turn.heard or answer.entry
+                turn.cancel_read = turn.cancel_read or answer.entry
         outcome = part(answer.params, "outcome")
         if outcome.get("outcome") == "cancelled" and session.turn is not None:
             session.turn.dismissed = answer.entry
-        call = session.calls.get(find_asked_call(request.params) or "")
+        call = session.calls.get(requested_call_id(request.params) or "")
         if call is None or outcome.get("outcome") != "selected":
             return
         kinds = {each.get("optionId"): each.get("kind") for each in parts(request.params, "options") if _is_plain(each)}
@@ -344,8 +361,8 @@ class ConversationState:
         elif kind in ("reject_once", "reject_always"):
             call.rejected = answer.entry
 
-    def _take_item_cancel(self, answer: SeenMessage, request: SeenMessage) -> None:
-        """Learn that a tool call or a terminal of version 2 is being cancelled alone."""
+    def _apply_item_cancel(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Record that a tool call or a terminal of version 2 is being cancelled separately."""
         session = self.session(request)
         if answer.kind == "error" or session is None:
             return
@@ -356,7 +373,8 @@ class ConversationState:
         if item is not None:
             item.cancelling = request
 
-    def _take_terminal(self, answer: SeenMessage, request: SeenMessage) -> None:
+    def _apply_terminal(self, answer: SeenMessage, request: SeenMessage) -> None:
+        """Follow a terminal of the client from its creation to its release."""
         if answer.kind == "error":
             return
         if request.method == "terminal/create":
@@ -364,7 +382,8 @@ class ConversationState:
             if terminal_id is not None:
                 session_id = text(request.params, "sessionId")
                 limit = number(request.params, "outputByteLimit")
-                self.terminals[terminal_id] = SeenTerminal(terminal_id, answer.entry, session_id, limit)
+                command = " ".join((text(request.params, "command") or "", *texts(request.params, "args")))
+                self.terminals[terminal_id] = SeenTerminal(terminal_id, answer.entry, session_id, command, limit)
             return
         terminal = self.terminals.get(text(request.params, "terminalId") or "")
         if terminal is None:
@@ -381,7 +400,7 @@ class ConversationState:
                     terminal.exited = answer.entry
 
 
-def find_asked_call(params: Object) -> str | None:
+def requested_call_id(params: Object) -> str | None:
     """Return the id of the tool call that a permission request is about, in either version."""
     subject = part(params, "subject")
     asked = part(params, "toolCall") or part(subject, "toolCall") or subject

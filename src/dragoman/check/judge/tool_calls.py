@@ -1,12 +1,17 @@
-"""Watches tool calls and the permission for them."""
+"""Rules about version 1 tool calls, and about permission requests in both versions.
+
+A tool call is announced once, changes by updates, and ends once as completed or failed. After its end, an update may
+only repeat the status. A call that the user allowed must be reported as in_progress before it ends. A rejected call
+must not complete. The functions `judge_…` are shared with the version 2 rules in `upserts`.
+"""
 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.message import Object, SeenMessage, is_absolute, number, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
-from dragoman.check.judge.session import FINISHED, SeenSession, SeenToolCall
-from dragoman.check.judge.state import find_asked_call
+from dragoman.check.judge.session import FINISHED, UNFINISHED, SeenSession, SeenToolCall
+from dragoman.check.judge.state import requested_call_id
 from dragoman.check.rule import V1, Version
 from dragoman.errors import ErrorCode
 
@@ -14,7 +19,7 @@ MAX_ASKED = 1000
 
 
 class ToolObserver(Observer):
-    """Judges tool calls."""
+    """Judges version 1 tool calls."""
 
     area: ClassVar[str] = "TOOL"
     versions: ClassVar[tuple[Version, ...]] = V1
@@ -22,24 +27,29 @@ class ToolObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._asked: dict[tuple[str, str], None] = {}
-        """Tool calls, with their sessions, that were first heard of in a permission request."""
+        """Tool calls, with their sessions, that were first mentioned in a permission request."""
+        self._nameless: set[str] = set()
+        """Sessions with updates in the running turn that name no tool call."""
 
     @watch("request session/request_permission")
-    def see_question(self, message: SeenMessage) -> None:
+    def on_question(self, message: SeenMessage) -> None:
         session = self.state.session(message)
-        call_id = find_asked_call(message.params)
+        call_id = requested_call_id(message.params)
         if session is not None and call_id is not None and call_id not in session.calls:
             self._asked[session.id, call_id] = None
             if len(self._asked) > MAX_ASKED:
                 del self._asked[next(iter(self._asked))]
 
     @watch("update tool_call", "update tool_call_update")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         update = message.update
         self._judge_places(update, message)
         session = self.state.session(message)
         call_id = text(update, "toolCallId")
-        if session is None or call_id is None or session.id in self.state.opening:
+        if session is None or session.id in self.state.opening:
+            return
+        if call_id is None:
+            self._nameless.add(session.id)
             return
         call = session.calls.get(call_id)
         if update.get("sessionUpdate") == "tool_call":
@@ -48,7 +58,7 @@ class ToolObserver(Observer):
             self._judge_update(session, call, update, message)
 
     def _judge_new(self, call: SeenToolCall | None, call_id: str, message: SeenMessage) -> None:
-        self.saw("ACP-TOOL-001")
+        self.count_occasion("ACP-TOOL-001")
         if call is not None and call.status in FINISHED:
             self.fail(
                 "ACP-TOOL-001",
@@ -62,8 +72,8 @@ class ToolObserver(Observer):
     ) -> None:
         call_id = text(update, "toolCallId") or ""
         if call is None and (session.id, call_id) in self._asked:
-            return  # ACP-PERM-001 is for that
-        self.saw("ACP-TOOL-002")
+            return  # ACP-PERM-001 covers that
+        self.count_occasion("ACP-TOOL-002")
         if call is None:
             self.fail(
                 "ACP-TOOL-002",
@@ -128,14 +138,17 @@ class ToolObserver(Observer):
         )
 
     @watch("result session/prompt")
-    def see_turn_end(self, message: SeenMessage) -> None:
-        session = self.state.asked_session(message)
+    def on_turn_end(self, message: SeenMessage) -> None:
+        session = self.state.requested_session(message)
         if session is None or text(message.params, "stopReason") != "end_turn":
             return
         turn = next((each for each in session.running() if each.prompt is message.request), None)
         if turn is None or turn.cancel is not None or not turn.calls:
             return
-        open_calls = [call for call in turn.calls.values() if call.status not in FINISHED]
+        if session.id in self._nameless:
+            self._nameless.discard(session.id)
+            return  # ACP-TOOL-010 covers those, and they may have been about the end of any call
+        open_calls = [call for call in turn.calls.values() if call.status in UNFINISHED]
         self.judge(
             "ACP-TOOL-003",
             not open_calls,
@@ -157,7 +170,7 @@ def judge_last_status(observer: Observer, call: SeenToolCall, status: str | None
 
 
 def judge_running_first(observer: Observer, call: SeenToolCall, status: str, message: SeenMessage) -> None:
-    """Judge the end of a tool call: one that the user allowed was reported as running before."""
+    """Judge the end of a tool call. If the user allowed it, it must have been reported as running before."""
     if call.granted is not None:
         observer.judge(
             "ACP-TOOL-008",
@@ -181,7 +194,7 @@ def judge_locations(observer: Observer, update: Object, message: SeenMessage) ->
 def judge_path(observer: Observer, path: str | None, noun: str, message: SeenMessage) -> None:
     """Judge a path in a tool call, if there is one."""
     if path is not None:
-        detail = f"a {noun} has the path {path!r}; expected it absolute"
+        detail = f"a {noun} has the path {path!r}; expected an absolute path"
         observer.judge("ACP-TOOL-005", is_absolute(path), detail, message.entry)
 
 
@@ -197,22 +210,22 @@ class PermissionObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._dismissed: list[tuple[SeenMessage, ConversationEntry]] = []
-        """Requests answered with `cancelled` in a turn that was not, or not yet."""
+        """Requests answered with `cancelled` in a turn that was not cancelled, or not yet."""
 
     @watch("notification session/request_permission")
-    def see_note(self, message: SeenMessage) -> None:
+    def on_notification(self, message: SeenMessage) -> None:
         self.fail("ACP-PERM-003", "session/request_permission came without an id; expected a request", message.entry)
 
     @watch("request session/request_permission")
-    def see_request(self, message: SeenMessage) -> None:
-        self.saw("ACP-PERM-003")
+    def on_request(self, message: SeenMessage) -> None:
+        self.count_occasion("ACP-PERM-003")
         options = parts(message.params, "options")
         ids = [text(each, "optionId") for each in options]
         self.judge("ACP-PERM-002", len(set(ids)) == len(ids), f"options share an id: {ids}", message.entry)
         if isinstance(message.params.get("options"), list):
             self.judge("ACP-PERM-005", bool(options), "the permission request has no options", message.entry)
         session = self.state.session(message)
-        call_id = find_asked_call(message.params)
+        call_id = requested_call_id(message.params)
         if session is not None and call_id is not None:
             self.judge(
                 "ACP-PERM-001",
@@ -232,7 +245,7 @@ class PermissionObserver(Observer):
             )
 
     @watch("update tool_call", "update tool_call_update")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         pending = self.requests.pending["agent"]
         if not pending:
             return
@@ -241,7 +254,7 @@ class PermissionObserver(Observer):
         for request in pending.values():
             if (
                 request.method == "session/request_permission"
-                and find_asked_call(request.params) == call_id
+                and requested_call_id(request.params) == call_id
                 and text(request.params, "sessionId") == text(message.params, "sessionId")
                 and status in ("in_progress", "completed")
                 and not self._is_cancelled(request)
@@ -258,11 +271,11 @@ class PermissionObserver(Observer):
         return session is not None and any(turn.cancel is not None for turn in session.running())
 
     @watch("result session/request_permission")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         request = message.request
         if request is None:
             return
-        self.saw("ACP-PERM-004")
+        self.count_occasion("ACP-PERM-004")
         outcome = part(message.params, "outcome")
         chosen = text(outcome, "optionId")
         if outcome.get("outcome") == "selected" and chosen is not None:
@@ -274,34 +287,33 @@ class PermissionObserver(Observer):
                 request.entry,
                 message.entry,
             )
-            self.saw("ACP-PERM-103")
+            self.count_occasion("ACP-PERM-103")
         elif outcome.get("outcome") == "cancelled":
-            self._see_dismissed(request, message)
+            self._on_dismissed(request, message)
 
-    def _see_dismissed(self, request: SeenMessage, answer: SeenMessage) -> None:
+    def _on_dismissed(self, request: SeenMessage, answer: SeenMessage) -> None:
         session = self.state.session(request)
         kinds = [text(each, "kind") or "" for each in parts(request.params, "options")]
         can_reject = any(kind.startswith("reject") for kind in kinds)
         if session is None or session.turn is None or request.cancelled is not None or not can_reject:
             return
         if session.turn.cancel is not None or session.closing is not None:
-            self.saw("ACP-PERM-103")
+            self.count_occasion("ACP-PERM-103")
             return
         self._dismissed.append((request, answer.entry))
 
     @watch("answer session/prompt")
-    def see_turn_end(self, message: SeenMessage) -> None:
-        session = self.state.asked_session(message)
+    def on_turn_end(self, message: SeenMessage) -> None:
+        session = self.state.requested_session(message)
         if session is not None and self._dismissed:
-            self._tell_dismissed(session)
+            self._report_dismissed(session)
 
     @watch("event exited", "event killed", "event stdin")
-    def see_process_end(self, message: SeenMessage) -> None:
-        """Forget requests that were cancelled because one side ended: that is right."""
-        del message
+    def on_process_end(self, _message: SeenMessage) -> None:
+        """Forget requests that were cancelled because one side exited, which is right."""
         self._dismissed.clear()
 
-    def _tell_dismissed(self, session: SeenSession) -> None:
+    def _report_dismissed(self, session: SeenSession) -> None:
         left: list[tuple[SeenMessage, ConversationEntry]] = []
         for request, answer in self._dismissed:
             if text(request.params, "sessionId") != session.id:
@@ -327,16 +339,16 @@ class PendingPermissionObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._owed: list[tuple[SeenMessage, ConversationEntry]] = []
-        """Requests of cancelled turns that have no answer yet, and the cancel."""
+        """Unanswered requests of cancelled turns, and the cancel."""
         self._last: ConversationEntry | None = None
 
     @watch("request", "answer")
-    def see_client(self, message: SeenMessage) -> None:
+    def on_client(self, message: SeenMessage) -> None:
         if message.sender == "client":
             self._last = message.entry
 
     @watch("notification session/cancel")
-    def see_cancel(self, message: SeenMessage) -> None:
+    def on_cancel(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is None:
             return
@@ -346,13 +358,13 @@ class PendingPermissionObserver(Observer):
                 self._owed.append((request, message.entry))
 
     @watch("request session/request_permission")
-    def see_late(self, message: SeenMessage) -> None:
+    def on_late(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and session.turn is not None and session.turn.cancel is not None:
             self._owed.append((message, session.turn.cancel))
 
     @watch("answer session/request_permission")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         for owed in self._owed:
             request, cancel = owed
             if request is message.request:
@@ -376,8 +388,8 @@ class PendingPermissionObserver(Observer):
         )
 
     @watch("request session/prompt", "event waited")
-    def see_next(self, message: SeenMessage) -> None:
-        """Report questions that a client forgot: it sent the next prompt, or did not answer in time."""
+    def on_next(self, message: SeenMessage) -> None:
+        """Report requests that a client forgot: it sent the next prompt, or did not answer in time."""
         session_id = text(message.params, "sessionId")
         if message.entry.event and message.sender != "client":
             return
@@ -393,7 +405,7 @@ class PendingPermissionObserver(Observer):
                 )
 
     def end(self) -> None:
-        """Report requests that a client left open though it sent messages after the end of the turn."""
+        """Report requests that a client left open although it sent messages after the end of the turn."""
         for request, cancel in self._owed:
             session = self.state.session(request)
             end = session.last.end if session is not None and session.last is not None else None

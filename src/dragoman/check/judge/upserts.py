@@ -1,6 +1,10 @@
-"""Watches messages, tool calls, diffs and display terminals of version 2, and the permission for them.
+"""Rules about version 2 messages, tool calls, diffs and display terminals, and about permission for them.
 
-Each is built by updates with its id: a field that is left out stays, null clears it, and a value replaces it.
+Version 2 builds each item from updates with its id (upserts). An absent field keeps its value, null clears it, and a
+value replaces it. An item that ended stays ended, except that its last status may be repeated.
+
+A tool call or terminal can be cancelled while it advertises `capabilities.cancel`. A withdrawal of that capability may
+cross a cancel on the wire. The functions `was_offered` and `may_seem_offered` give each side the benefit of the doubt.
 """
 
 import re
@@ -10,9 +14,10 @@ from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import ENDED, WRITERS, SeenDisplay
 from dragoman.check.judge.message import Object, SeenMessage, is_absolute, is_base64, offered, part, parts, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.open_values import CALL_STATUSES
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import SeenToolCall
-from dragoman.check.judge.state import PROOF_S, find_asked_call
+from dragoman.check.judge.state import PROOF_S, requested_call_id
 from dragoman.check.judge.tool_calls import judge_last_status, judge_locations, judge_path, judge_running_first
 from dragoman.check.rule import V2, Version
 from dragoman.errors import ErrorCode
@@ -29,7 +34,7 @@ class MessageObserver(Observer):
     versions: ClassVar[tuple[Version, ...]] = V2
 
     @watch(*(f"update {kind}" for kind in WRITERS))
-    def see_message(self, message: SeenMessage) -> None:
+    def on_message(self, message: SeenMessage) -> None:
         message_id = text(message.update, "messageId")
         known = self.state.foreground.of(text(message.params, "sessionId")).messages.get(message_id or "")
         writer = WRITERS[str(message.update["sessionUpdate"])]
@@ -44,13 +49,13 @@ class MessageObserver(Observer):
 
 
 class ToolCallObserver(Observer):
-    """Judges tool calls, their diffs, and their cancelling."""
+    """Judges tool calls, their diffs, and cancelling them."""
 
     area: ClassVar[str] = "TOOL"
     versions: ClassVar[tuple[Version, ...]] = V2
 
     @watch("update tool_call_update", "update tool_call_content_chunk")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         self._judge_places(message.update, message)
         session = self.state.session(message)
         if session is None or session.id in self.state.opening:
@@ -64,7 +69,7 @@ class ToolCallObserver(Observer):
             self._judge_status(call, message)
 
     @watch(f"request {PERMISSION}")
-    def see_question(self, message: SeenMessage) -> None:
+    def on_question(self, message: SeenMessage) -> None:
         session, update = self.state.session(message), part(part(message.params, "subject"), "toolCall")
         self._judge_places(update, message)
         if session is not None and update and text(update, "toolCallId") not in session.calls:
@@ -79,6 +84,10 @@ class ToolCallObserver(Observer):
         )
 
     def _judge_status(self, call: SeenToolCall, message: SeenMessage) -> None:
+        """Judge the status of a tool call's update against the call's earlier updates.
+
+        An update without a status keeps the old one. A call of a cancelled turn may end without having run.
+        """
         update = message.update
         status = text(update, "status") if "status" in update else call.status
         if call.status in ENDED:
@@ -105,7 +114,7 @@ class ToolCallObserver(Observer):
             self.judge(
                 "ACP-TOOL-014",
                 not can_cancel,
-                f"the tool call {call.id!r} is {status}, and still has capabilities.cancel",
+                f"the tool call {call.id!r} is {status} but still has capabilities.cancel",
                 call.entry,
                 message.entry,
             )
@@ -118,6 +127,7 @@ class ToolCallObserver(Observer):
                 self._judge_diff(each, message)
 
     def _judge_diff(self, diff: Object, message: SeenMessage) -> None:
+        """Judge the paths of a diff: all absolute, and none in the patch that `changes` does not name."""
         changed: set[str] = set()
         for change in parts(diff, "changes"):
             for name in ("path", "oldPath"):
@@ -125,17 +135,17 @@ class ToolCallObserver(Observer):
                 judge_path(self, path, "diff", message)
                 changed.update([path] if path is not None else [])
         patch = part(diff, "patch")
-        words = text(patch, "text")
-        if text(patch, "format") != "git_patch" or words is None:
+        patch_text = text(patch, "text")
+        if text(patch, "format") != "git_patch" or patch_text is None:
             return
-        paths = find_patch_paths(words)
+        paths = find_patch_paths(patch_text)
         bad = [path for path in paths if not is_absolute(path)]
         self.judge(
             "ACP-TOOL-012",
-            words.startswith("diff --git ") and not bad,
+            patch_text.startswith("diff --git ") and not bad,
             f"the patch names {bad}; expected absolute paths"
             if bad
-            else f"the patch begins with {words[:40]!r}; expected `diff --git`",
+            else f"the patch begins with {patch_text[:40]!r}; expected `diff --git`",
             message.entry,
         )
         foreign = [path for path in paths if path not in changed]
@@ -145,16 +155,18 @@ class ToolCallObserver(Observer):
             )
 
     @watch("answer tool_call/cancel")
-    def see_cancel(self, message: SeenMessage) -> None:
-        session, request = self.state.asked_session(message), message.request
+    def on_cancel(self, message: SeenMessage) -> None:
+        session, request = self.state.requested_session(message), message.request
         if session is None or request is None:
             return
         call = session.calls.get(text(request.params, "toolCallId") or "")
-        if not was_offered(call, request.entry):
+        if was_offered(call, request.entry):
+            judge_item_route(self, "ACP-TOOL-017", message)
+        else:
             judge_item_refusal(self, "ACP-TOOL-015", message)
 
     @watch("request tool_call/cancel")
-    def see_cancelling(self, message: SeenMessage) -> None:
+    def on_cancelling(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None:
             call = session.calls.get(text(message.params, "toolCallId") or "")
@@ -166,7 +178,7 @@ class ToolCallObserver(Observer):
             )
 
     @watch("update state_update", "event waited")
-    def see_end(self, message: SeenMessage) -> None:
+    def on_end(self, message: SeenMessage) -> None:
         if not message.entry.event and text(message.update, "state") != "idle":
             return
         for session in self.state.sessions.values():
@@ -178,6 +190,8 @@ class ToolCallObserver(Observer):
                     if message.entry.event and is_over:
                         continue
                     request, call.cancelling = call.cancelling, None
+                    if call.status not in CALL_STATUSES:
+                        continue  # ACP-EXT-006 covers that
                     self.judge(
                         "ACP-TOOL-016",
                         is_over,
@@ -188,22 +202,22 @@ class ToolCallObserver(Observer):
 
 
 def find_patch_paths(patch: str) -> list[str]:
-    """Return the paths that a git patch names, without quotes; of a section line if it has two halves alike."""
+    """Return the paths that a git patch names, without quotes. A section line counts if its two halves are equal."""
     headers: list[str] = []
     named: list[str] = _PATCH_PATH.findall(_without_hunks(patch))
     sections: list[str] = _SECTION.findall(patch)
-    for words in sections:
-        half = len(words) // 2
-        if words[:half] == words[half + 1 :]:
-            headers.append(words[:half])
-        elif " " in words and words.count(" ") == 1:
-            headers.extend(words.split(" "))
+    for section in sections:
+        half = len(section) // 2
+        if section[:half] == section[half + 1 :]:
+            headers.append(section[:half])
+        elif " " in section and section.count(" ") == 1:
+            headers.extend(section.split(" "))
     found = [path.strip().strip('"') for path in (*headers, *named)]
     return [path for path in dict.fromkeys(found) if path != NO_FILE]
 
 
 def _without_hunks(patch: str) -> str:
-    """Return the lines of a patch that are not in its hunks, where a removed line may look like a header."""
+    """Return the lines of a patch outside its hunks, because a removed line may look like a header."""
     kept: list[str] = []
     inside = False
     for line in patch.splitlines():
@@ -217,22 +231,22 @@ def _without_hunks(patch: str) -> str:
 
 
 def was_offered(item: SeenToolCall | SeenDisplay | None, asked: ConversationEntry) -> bool:
-    """Tell whether a tool call or terminal could be cancelled at some time since it was asked to be.
+    """Return whether a tool call or terminal could be cancelled at some time since the cancel was requested.
 
-    If it has ended since then, the cancel may have been too late or have ended it.
+    If it has ended since then, the cancel was too late, or has ended it.
     """
     return item is not None and (item.can_cancel or (item.withdrawn is not None and item.withdrawn.n > asked.n))
 
 
 def may_seem_offered(item: SeenToolCall | SeenDisplay | None, asked: ConversationEntry) -> bool:
-    """Tell whether a client may believe that a tool call or terminal can be cancelled: a withdrawal may cross it."""
+    """Return whether a client may believe that an item can be cancelled, because a withdrawal may cross its request."""
     if item is None or item.can_cancel:
         return item is not None
     return item.withdrawn is not None and asked.at_s - item.withdrawn.at_s < PROOF_S
 
 
 def judge_item_refusal(observer: Observer, rule: str, answer: SeenMessage) -> None:
-    """Judge the answer to a cancel of a tool call or terminal that does not offer it."""
+    """Judge the response to a cancel of a tool call or terminal that does not offer it."""
     request = answer.request
     if request is None or answer.code == ErrorCode.METHOD_NOT_FOUND:
         return
@@ -245,6 +259,19 @@ def judge_item_refusal(observer: Observer, rule: str, answer: SeenMessage) -> No
     )
 
 
+def judge_item_route(observer: Observer, rule: str, answer: SeenMessage) -> None:
+    """Judge the response to a cancel of a tool call or terminal that offers it. -32602 means that it has just ended."""
+    request = answer.request
+    if request is not None:
+        observer.judge(
+            rule,
+            answer.kind == "result" or answer.code == ErrorCode.INVALID_PARAMS,
+            f"{request.method} was answered with {answer.code}, though capabilities.cancel was offered",
+            request.entry,
+            answer.entry,
+        )
+
+
 class DisplayObserver(Observer):
     """Judges the terminals that an agent shows."""
 
@@ -252,7 +279,7 @@ class DisplayObserver(Observer):
     versions: ClassVar[tuple[Version, ...]] = V2
 
     @watch("update terminal_update", "update terminal_output_chunk")
-    def see_terminal(self, message: SeenMessage) -> None:
+    def on_terminal(self, message: SeenMessage) -> None:
         update = message.update
         data = text(update, "data") if "data" in update else text(part(update, "output"), "data")
         if data is not None:
@@ -285,13 +312,13 @@ class DisplayObserver(Observer):
             self.judge(
                 "ACP-TERM-010",
                 has_left,
-                f"the terminal {terminal.id!r} has ended, and still has capabilities.cancel",
+                f"the terminal {terminal.id!r} has ended but still has capabilities.cancel",
                 terminal.entry,
                 message.entry,
             )
 
     @watch("request terminal/cancel")
-    def see_cancelling(self, message: SeenMessage) -> None:
+    def on_cancelling(self, message: SeenMessage) -> None:
         terminal_id = text(message.params, "terminalId")
         terminal = self.state.foreground.of(text(message.params, "sessionId")).terminals.get(terminal_id or "")
         if self.state.session(message) is not None:
@@ -303,16 +330,18 @@ class DisplayObserver(Observer):
             )
 
     @watch("answer terminal/cancel")
-    def see_cancel(self, message: SeenMessage) -> None:
-        session, request = self.state.asked_session(message), message.request
+    def on_cancel(self, message: SeenMessage) -> None:
+        session, request = self.state.requested_session(message), message.request
         if session is None or request is None:
             return
         terminal = self.state.foreground.of(session.id).terminals.get(text(request.params, "terminalId") or "")
-        if not was_offered(terminal, request.entry):
+        if was_offered(terminal, request.entry):
+            judge_item_route(self, "ACP-TERM-013", message)
+        else:
             judge_item_refusal(self, "ACP-TERM-011", message)
 
     @watch("update state_update", "event waited")
-    def see_end(self, message: SeenMessage) -> None:
+    def on_end(self, message: SeenMessage) -> None:
         if not message.entry.event and text(message.update, "state") != "idle":
             return
         for session in self.state.sessions.values():
@@ -331,7 +360,7 @@ class DisplayObserver(Observer):
 
 
 class UnknownAnswerObserver(Observer):
-    """Judges what an agent makes of an answer to a permission request that it cannot know."""
+    """Judges how an agent treats an unknown answer to a permission request."""
 
     area: ClassVar[str] = "PERM"
     versions: ClassVar[tuple[Version, ...]] = V2
@@ -339,10 +368,10 @@ class UnknownAnswerObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._unknown: dict[tuple[str, str], ConversationEntry] = {}
-        """Answers that are no approval, by session and tool call."""
+        """Answers that do not approve, by session and tool call."""
 
     @watch(f"request {PERMISSION}")
-    def see_request(self, message: SeenMessage) -> None:
+    def on_request(self, message: SeenMessage) -> None:
         subject = part(message.params, "subject")
         cwd = text(subject, "cwd")
         if text(subject, "type") == "command" and cwd is not None:
@@ -352,24 +381,24 @@ class UnknownAnswerObserver(Observer):
                 f"the command is to run in {cwd!r}; expected an absolute path",
                 message.entry,
             )
-        session_id, call_id = text(message.params, "sessionId"), find_asked_call(message.params)
+        session_id, call_id = text(message.params, "sessionId"), requested_call_id(message.params)
         if session_id is not None and call_id is not None:
             self._unknown.pop((session_id, call_id), None)
 
     @watch(f"result {PERMISSION}")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         request, outcome = message.request, part(message.params, "outcome")
         if request is None:
             return
         offered = [text(each, "optionId") for each in parts(request.params, "options")]
         is_known = text(outcome, "outcome") == "selected" and text(outcome, "optionId") in offered
-        session_id, call_id = text(request.params, "sessionId"), find_asked_call(request.params)
+        session_id, call_id = text(request.params, "sessionId"), requested_call_id(request.params)
         if not is_known and session_id is not None and call_id is not None:
-            self.saw("ACP-PERM-008")
+            self.count_occasion("ACP-PERM-008")
             self._unknown[session_id, call_id] = message.entry
 
     @watch("update tool_call_update")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         key = (text(message.params, "sessionId") or "", text(message.update, "toolCallId") or "")
         answered = self._unknown.get(key)
         status = text(message.update, "status")

@@ -1,11 +1,12 @@
-"""Watches work of version 2 being cancelled, by session/cancel or by closing its session."""
+"""Rules about cancelling version 2 work, by session/cancel or by closing its session."""
 
 from typing import ClassVar
 
 from dragoman.check.conversation import ConversationEntry
 from dragoman.check.judge.foreground import ENDED
-from dragoman.check.judge.message import SeenMessage, find_asked, text
+from dragoman.check.judge.message import SeenMessage, find_request, text
 from dragoman.check.judge.observer import FindingSink, Observer, watch
+from dragoman.check.judge.open_values import STOP_REASONS
 from dragoman.check.judge.rpc import PERMISSION
 from dragoman.check.judge.session import INVENTED, SeenSession, SeenTurn
 from dragoman.check.judge.session_list import judge_prompt_of_closed
@@ -15,7 +16,7 @@ from dragoman.errors import ErrorCode
 
 
 class WorkCancelObserver(Observer):
-    """Judges how work ends that was cancelled, by session/cancel or by session/close."""
+    """Judges how cancelled work ends, after session/cancel or session/close."""
 
     area: ClassVar[str] = "CANCEL"
     versions: ClassVar[tuple[Version, ...]] = V2
@@ -23,38 +24,42 @@ class WorkCancelObserver(Observer):
     def __init__(self, sink: FindingSink) -> None:
         super().__init__(sink)
         self._asked: dict[str, list[SeenMessage]] = {}
-        """Questions that were open when their work was cancelled, by session."""
+        """Permission requests that were open when their work was cancelled, by session."""
         self._late: dict[str, tuple[ConversationEntry, list[str]]] = {}
         """The end of cancelled work and its tool calls that had not ended, by session."""
         self._cut: dict[str, ConversationEntry] = {}
         """Cancels and closes, by session."""
+        self._held: list[tuple[SeenMessage, SeenMessage]] = []
+        """Unanswered prompts of an interrupted session, with the cancel or the response to the close."""
 
     @watch("notification session/cancel", "request session/close")
-    def see_cancel(self, message: SeenMessage) -> None:
+    def on_cancel(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId")
         if session_id is not None:
             self._cut[session_id] = message.entry
+        if message.kind == "notification":
+            self._hold(message, message.entry, session_id)
         session = self.state.session(message)
         if session is not None and session.turn is not None and message.kind == "notification":
             open_questions = self.requests.find_open("agent", session.id)
             self._asked[session.id] = [each for each in open_questions if each.method == PERMISSION]
 
     @watch("notification $/cancel_request")
-    def see_taken_back(self, message: SeenMessage) -> None:
+    def on_request_cancel(self, message: SeenMessage) -> None:
         request_id = message.params.get("requestId")
         for asked in self._asked.values():
             for request in [each for each in asked if each.id == request_id]:
                 asked.remove(request)
-                self.saw("ACP-CANCEL-005")
+                self.count_occasion("ACP-CANCEL-005")
 
     @watch(f"answer {PERMISSION}")
-    def see_answer(self, message: SeenMessage) -> None:
+    def on_answer(self, message: SeenMessage) -> None:
         for asked in self._asked.values():
             if message.request in asked:
                 asked.remove(message.request)
 
     @watch("update state_update")
-    def see_state(self, message: SeenMessage) -> None:
+    def on_state(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         turn = session.turn if session is not None else None
         if session is None or turn is None or text(message.update, "state") != "idle":
@@ -62,7 +67,7 @@ class WorkCancelObserver(Observer):
         for request in self._asked.pop(session.id, ()):
             self.fail(
                 "ACP-CANCEL-005",
-                "the work was cancelled and ended, and its permission request was neither answered nor taken back",
+                "the work was cancelled and ended, and its permission request was neither answered nor withdrawn",
                 request.entry,
                 *([turn.cancel] if turn.cancel else []),
                 message.entry,
@@ -72,16 +77,16 @@ class WorkCancelObserver(Observer):
 
     def _judge_end(self, session: SeenSession, turn: SeenTurn, cancel: ConversationEntry, message: SeenMessage) -> None:
         reason = text(message.update, "stopReason")
-        self.saw("ACP-CANCEL-004")
+        self.count_occasion("ACP-CANCEL-004")
         left = [call.id for call in turn.calls.values() if call.status not in ENDED]
         if reason == "cancelled":
-            self.saw("ACP-CANCEL-001")
-            self.saw("ACP-CANCEL-002")
-            self.saw("ACP-CANCEL-003")
+            self.count_occasion("ACP-CANCEL-001")
+            self.count_occasion("ACP-CANCEL-002")
+            self.count_occasion("ACP-CANCEL-003")
             self._late[session.id] = (message.entry, left)
             return
-        proof = self.state.has_heard(turn, message.entry.at_s)
-        if proof is None:
+        proof = self.state.proof_of_reading(turn, message.entry.at_s)
+        if proof is None or reason not in STOP_REASONS:  # ACP-PROMPT-015 and ACP-EXT-006 cover other reasons
             return
         rule = "ACP-CANCEL-002" if reason == "error" else "ACP-CANCEL-001"
         self.fail(
@@ -94,7 +99,7 @@ class WorkCancelObserver(Observer):
         )
 
     @watch("update tool_call_update", "update tool_call_content_chunk")
-    def see_call(self, message: SeenMessage) -> None:
+    def on_call(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId") or ""
         late, call_id = self._late.get(session_id), text(message.update, "toolCallId")
         if late is not None and call_id in late[1] and session_id not in self.state.opening:
@@ -108,8 +113,8 @@ class WorkCancelObserver(Observer):
             )
 
     @watch("error session/prompt")
-    def see_refused(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_refused(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -129,19 +134,57 @@ class WorkCancelObserver(Observer):
         elif message.code not in (ErrorCode.INVALID_PARAMS, ErrorCode.AUTH_REQUIRED):
             self.warn(
                 "ACP-CANCEL-006",
-                f"a prompt got {message.code} after a cancel; expected -32800, if it had read that",
+                f"a prompt got {message.code} after a cancel; expected -32800, if it had read the cancel",
                 request.entry,
                 cut,
                 message.entry,
             )
 
+    @watch("result session/close")
+    def on_closed(self, message: SeenMessage) -> None:
+        asked = find_request(message)
+        if asked is None:
+            return
+        request, session_id = asked
+        self._hold(message, request.entry, session_id)
+
+    def _hold(self, cut: SeenMessage, since: ConversationEntry, session_id: str | None) -> None:
+        """Record unanswered prompts, which were not inserted."""
+        prompts = self.requests.find_open("client", session_id or "")
+        held = [each for each in prompts if each.method == "session/prompt" and each.entry.n < since.n]
+        self._held = [each for each in self._held if each[0] not in held] + [(each, cut) for each in held]
+
+    def _is_over(self, cut: SeenMessage, waited: ConversationEntry) -> bool:
+        """Return whether a session has ended the interrupted work, so that an unanswered prompt is lost."""
+        session = self.state.session(cut)
+        is_idle = session is not None and session.turn is None and waited.at_s - cut.entry.at_s >= PROOF_S
+        return cut.kind == "result" or is_idle
+
+    @watch("answer session/prompt")
+    def on_held(self, message: SeenMessage) -> None:
+        for each in [each for each in self._held if each[0] is message.request]:
+            self._held.remove(each)
+            self.count_occasion("ACP-CANCEL-006")
+
     @watch("event waited")
-    def see_waited(self, message: SeenMessage) -> None:
+    def on_waited(self, message: SeenMessage) -> None:
         if message.sender != "agent":
             return
+        for prompt, cut in [each for each in self._held if self._is_over(each[1], message.entry)]:
+            self._held.remove((prompt, cut))
+            self.fail(
+                "ACP-CANCEL-006",
+                f"a prompt that was held when its session was {'closed' if cut.kind == 'result' else 'cancelled'} "
+                "got no answer; expected -32800",
+                prompt.entry,
+                cut.entry,
+                message.entry,
+            )
         for turn in tuple(self.state.cancelling):
             if turn.cancel is not None and turn.end is None:
                 self.state.cancelling.remove(turn)
+                if self.state.foreground.of(text(turn.prompt.params, "sessionId")).is_stuck(turn):
+                    continue  # ACP-PROMPT-016 covers that
                 self.fail(
                     "ACP-CANCEL-004",
                     f"cancelled work has not ended; {message.entry.event} s for it",
@@ -152,7 +195,7 @@ class WorkCancelObserver(Observer):
 
 
 class SessionCloseObserver(Observer):
-    """Judges session/close: its work is cancelled first, and nothing follows."""
+    """Judges version 2 session/close. Its work is cancelled first, and no update follows."""
 
     area: ClassVar[str] = "CLOSE"
     versions: ClassVar[tuple[Version, ...]] = V2
@@ -164,7 +207,7 @@ class SessionCloseObserver(Observer):
         self._done: dict[str, ConversationEntry] = {}
 
     @watch("request session/close")
-    def see_close(self, message: SeenMessage) -> None:
+    def on_close(self, message: SeenMessage) -> None:
         session = self.state.session(message)
         if session is not None and session.turn is not None:
             self._cut[session.id] = message.entry
@@ -176,8 +219,8 @@ class SessionCloseObserver(Observer):
         )
 
     @watch("answer session/close")
-    def see_closed(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_closed(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
@@ -201,46 +244,51 @@ class SessionCloseObserver(Observer):
             self.judge(
                 "ACP-CLOSE-001",
                 reason == "cancelled",
-                "a session was closed while it worked, and its work went on after the answer; expected idle with "
+                "a session was closed while it worked, but its work continued after the answer; expected idle with "
                 "cancelled before it",
                 cut,
                 message.entry,
             )
 
     @watch("update", f"request {PERMISSION}")
-    def see_more(self, message: SeenMessage) -> None:
+    def on_more(self, message: SeenMessage) -> None:
         session_id = text(message.params, "sessionId") or ""
         closed = self._done.get(session_id)
         if closed is None or session_id in self.state.opening:
             return
+        prompts = self.requests.find_open("client", session_id)
+        if any(each.method == "session/prompt" and each.entry.n > closed.n for each in prompts):
+            return  # ACP-CLOSE-003 covers an accepted prompt
         self._done.pop(session_id)
         kind = message.update.get("sessionUpdate") or message.method
         self.fail("ACP-CLOSE-004", f"a {kind} came after session/close was answered", closed, message.entry)
 
     @watch("request session/prompt", "request session/list")
-    def see_next(self, message: SeenMessage) -> None:
-        del message
+    def on_next(self, _message: SeenMessage) -> None:
         if self._done:
-            self.saw("ACP-CLOSE-004")
+            self.count_occasion("ACP-CLOSE-004")
 
     @watch("answer session/prompt")
-    def see_prompt(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_prompt(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
         closed = self._done.get(session_id)
         if closed is not None and closed.n < request.entry.n:
             judge_prompt_of_closed(self, closed, request, message)
+            if message.kind == "result":
+                del self._done[session_id]
 
     @watch("answer session/resume")
-    def see_reopened(self, message: SeenMessage) -> None:
-        asked = find_asked(message)
+    def on_reopened(self, message: SeenMessage) -> None:
+        asked = find_request(message)
         if asked is None:
             return
         request, session_id = asked
         past = self.state.memory.sessions.get(session_id)
-        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits:
+        is_there = message.code != ErrorCode.METHOD_NOT_FOUND  # ACP-INIT-007 covers a missing method
+        if past is not None and past.closed and past.spoke and not past.is_lost and request.fits and is_there:
             self.judge(
                 "ACP-CLOSE-002",
                 message.kind == "result" or message.code == ErrorCode.INVALID_PARAMS,

@@ -1,14 +1,11 @@
-"""Reports about an agent or a client, in formats for people and programs."""
+"""Reports about an agent or a client, in formats for readers and programs."""
 
 from importlib import import_module
-from typing import Literal
 
 from dragoman.check.reports.named_report import NamedReport
 
-Format = Literal["terminal", "json", "junit", "sarif", "markdown", "html"]
-
-FORMATS: dict[Format, str] = {
-    "terminal": "short, failures first",
+FORMATS: dict[str, str] = {
+    "text": "short, failures first",
     "json": "one object",
     "junit": "for CI servers",
     "sarif": "for code scanning",
@@ -17,6 +14,6 @@ FORMATS: dict[Format, str] = {
 }
 
 
-def render(subject: NamedReport, form: Format) -> str:
-    """Write a report; for a terminal, use `terminal.render`, which knows of colours."""
+def render(subject: NamedReport, form: str) -> str:
+    """Render a report. For a terminal, use `text.render`, which supports colours."""
     return import_module(f"dragoman.check.reports.{form}").render(subject)

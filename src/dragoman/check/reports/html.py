@@ -1,7 +1,7 @@
-"""A report as one HTML file without any other resource.
+"""A report as one HTML file without other resources.
 
-Text of an agent or a client is escaped. There is no script, and the policy of the page forbids scripts and everything
-from elsewhere. The evidence of each failure is drawn as a sequence diagram in SVG.
+Text from an agent or a client is escaped. The page has no scripts, and its policy forbids scripts and all external
+content. The evidence of each failure is drawn as a sequence diagram in SVG.
 """
 
 import base64
@@ -70,7 +70,7 @@ _HEADINGS: dict[Verdict, str] = {"error": "Errors of the checker", "fail": "Fail
 
 
 def render(subject: NamedReport) -> str:
-    """Write the page."""
+    """Render the page."""
     title = escape(f"{one_line(subject.name)}: {subject.counts}")
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -88,8 +88,8 @@ def render(subject: NamedReport) -> str:
 def _counts(subject: NamedReport) -> str:
     verdicts = [result.verdict for result in subject.report.results]
     chips = "".join(
-        f'<li class="{verdict}"><b>{verdicts.count(verdict)}</b>{words}</li>'
-        for verdict, words in _CHIPS
+        f'<li class="{verdict}"><b>{verdicts.count(verdict)}</b>{label}</li>'
+        for verdict, label in _CHIPS
         if verdicts.count(verdict)
     )
     return f'<ul class="counts">{chips}</ul>'
@@ -162,31 +162,31 @@ MAX_LETTERS = 56
 
 
 def diagram(evidence: Sequence[Evidence]) -> str:
-    """Draw entries in order, from top to bottom; a gap in their numbers is shown as one."""
+    """Draw entries from top to bottom. A gap in their numbers is marked."""
     height = TOP + STEP * len(evidence) + BOTTOM
     title = escape(f"{len(evidence)} messages between client and agent")
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}" xmlns="http://www.w3.org/2000/svg">',
-        *(_life(name, x, height) for name, x in (("client", LEFT), ("agent", RIGHT))),
+        *(_draw_lifeline(name, x, height) for name, x in (("client", LEFT), ("agent", RIGHT))),
     ]
     previous = None
     for place, entry in enumerate(evidence):
         y = TOP + STEP * place + STEP // 2
         if previous is not None and entry.n > previous + 1:
             parts.append(_skipped(entry.n - previous - 1, y))
-        parts.append(_event(entry, y) if entry.event else _arrow(entry, y))
+        parts.append(_event(entry, y) if entry.event else _draw_arrow(entry, y))
         previous = entry.n
     return "".join([*parts, "</svg>"])
 
 
-def _life(name: str, x: int, height: int) -> str:
+def _draw_lifeline(name: str, x: int, height: int) -> str:
     return (
         f'<text class="side" x="{x}" y="22" text-anchor="middle">{name}</text>'
         f'<line class="life" x1="{x}" y1="32" x2="{x}" y2="{height - 8}"/>'
     )
 
 
-def _arrow(entry: Evidence, y: int) -> str:
+def _draw_arrow(entry: Evidence, y: int) -> str:
     start, end = (LEFT, RIGHT) if entry.sender == "client" else (RIGHT, LEFT)
     back = -HEAD if end > start else HEAD
     head = f"{end},{y} {end + back},{y - 4} {end + back},{y + 4}"
@@ -216,8 +216,8 @@ def _margin(entry: Evidence, y: int) -> str:
 
 
 def _skipped(count: int, y: int) -> str:
-    words = "1 other" if count == 1 else f"{count} others"
-    return f'<text class="small" x="{LEFT + 12}" y="{y - STEP // 2 + 4}">⋮ {words}</text>'
+    text = "1 other" if count == 1 else f"{count} others"
+    return f'<text class="small" x="{LEFT + 12}" y="{y - STEP // 2 + 4}">⋮ {text}</text>'
 
 
 def _label(entry: Evidence) -> str:

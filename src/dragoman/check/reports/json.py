@@ -11,8 +11,8 @@ from dragoman.check.rule import Level, Version
 from dragoman.errors import DragomanError
 
 
-class ReportUnreadable(DragomanError):
-    """A file is no report of the checker."""
+class ReportError(DragomanError):
+    """A file is not a report of the checker."""
 
 
 class _Result(msgspec.Struct):
@@ -32,19 +32,19 @@ class _Report(msgspec.Struct):
 
 
 def render(subject: NamedReport) -> str:
-    """Write the object: results and their count."""
+    """Render the results and their counts."""
     results = [_as_object(result) for result in subject.report.results]
     return as_json({"results": results, "summary": subject.report.summary})
 
 
 def read(path: str) -> CheckReport:
-    """Read a report that `render` wrote. Raises ReportUnreadable."""
+    """Read a report that `render` wrote. Raises ReportError."""
     try:
         read = msgspec.json.decode(Path(path).read_bytes(), type=_Report)
     except OSError as error:
-        raise ReportUnreadable(f"{path} cannot be read: {error.strerror}") from None
+        raise ReportError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ReportUnreadable(f"{path} is no report that --format json wrote: {error}") from None
+        raise ReportError(f"{path} is not a report written by --format json: {error}") from None
     results = [Result(**{name: getattr(each, name) for name in _Result.__struct_fields__}) for each in read.results]
     return CheckReport("agent", results, read.summary)
 

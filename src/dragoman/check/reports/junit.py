@@ -1,4 +1,4 @@
-"""A report in the XML of JUnit: a test case a rule."""
+"""A report as JUnit XML with one test case per rule."""
 
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
@@ -11,7 +11,7 @@ from dragoman.text import one_line, visible
 
 
 def render(subject: NamedReport) -> str:
-    """Write a suite for each version of the protocol; rules not exercised and known failures are skipped tests."""
+    """Render a suite for each protocol version. Rules not exercised and known failures are skipped tests."""
     report = subject.report
     suites = "\n".join(_suite(subject, version) for version in report.protocols or [1])
     counts = _count(subject, report.results)
@@ -27,7 +27,7 @@ def _suite(subject: NamedReport, version: Version) -> str:
     known = sum(subject.is_known(result) for result in results)
     skipped = sum(result.verdict == "not_exercised" for result in results) + known
     cases = "\n".join(line for result in results for line in _case(result, is_known=subject.is_known(result)))
-    # Jenkins does not allow `skipped` on all suites together.
+    # Jenkins does not allow `skipped` on the enclosing `testsuites`.
     counts = f'{_count(subject, results)} skipped="{skipped}" time="0"'
     return f"<testsuite name={quoteattr(name)} {counts}>\n{cases}\n</testsuite>"
 
@@ -65,8 +65,8 @@ def _body(result: Result) -> str:
 
 
 def _line(evidence: Evidence) -> str:
-    said = f"[{evidence.event}]" if evidence.event else evidence.line
-    return f"{evidence.n} {evidence.at_s:.3f} s {evidence.sender}: {one_line(said, 2000)}"
+    line = f"[{evidence.event}]" if evidence.event else evidence.line
+    return f"{evidence.n} {evidence.at_s:.3f} s {evidence.sender}: {one_line(line, 2000)}"
 
 
 def _text(text: str) -> str:

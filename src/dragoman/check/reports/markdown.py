@@ -1,4 +1,4 @@
-"""Reports as one Markdown table: a row a rule, a column a subject."""
+"""Reports as one Markdown table: a row per rule, a column per subject."""
 
 import re
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]#|!~])")
 
 
 def render(subject: NamedReport) -> str:
-    """Write the table of one subject, and its faults."""
+    """Render the table of one subject, and its faults."""
     return matrix([subject])
 
 
 def matrix(subjects: Sequence[NamedReport]) -> str:
-    """Write the table of several subjects, and below it the faults of each."""
+    """Render the table of several subjects, followed by the faults of each."""
     found = {result.key: result for subject in subjects for result in subject.report.results}
-    rules = sorted(found, key=lambda key: found[key].protocol)  # stable: each version in its own order
+    rules = sorted(found, key=lambda key: found[key].protocol)  # stable, so each version keeps its order
     by_key = [{result.key: result for result in subject.report.results} for subject in subjects]
     names = [_escape(subject.name) for subject in subjects]
     lines = ["| rule | level | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]

@@ -1,17 +1,17 @@
-"""A report with the name of its subject, and text of the subject made safe to show: an agent may say anything."""
+"""A report with the name of its subject. Text from the subject is made safe to show, because it may be anything."""
 
 import json
 from typing import Any, cast
 
 import msgspec
 
-from dragoman.check.results import CheckReport, Evidence, Result, Verdict, VerdictCounts, summarize
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict, VerdictCounts, count_verdicts
 from dragoman.check.rule import Level
 from dragoman.text import escape_json, one_line, visible
 from dragoman.wire.message import BAD_JSON
 
 ORDER: tuple[Verdict, ...] = ("error", "fail", "warn", "not_exercised", "pass")
-"""The verdicts, the gravest first."""
+"""The verdicts, the most severe first."""
 
 LEVELS: tuple[Level, ...] = ("must", "should", "disputed")
 
@@ -33,25 +33,25 @@ class NamedReport(msgspec.Struct, frozen=True):
 
     @property
     def ordered(self) -> list[Result]:
-        """The results, the gravest first, and known failures after new ones."""
+        """The results, the most severe first, and known failures after new ones."""
         return sorted(
             self.report.results,
             key=lambda each: (ORDER.index(each.verdict), each.key in self.known, LEVELS.index(each.level)),
         )
 
     def is_known(self, result: Result) -> bool:
-        """Tell whether a failure was there before."""
+        """Return whether a failure is a known one."""
         return result.verdict == "fail" and result.key in self.known
 
     @property
     def counts(self) -> str:
-        """The summary in words, without zeros; of each version of the protocol if there are several."""
+        """The summary as text, without zeros. With several protocol versions, one summary per version."""
         versions = self.report.protocols
         if len(versions) < 2:
             return _count(self.report.summary)
         parts = ([each for each in self.report.results if each.protocol == version] for version in versions)
         return "; ".join(
-            f"version {version}: {_count(summarize(part))}" for version, part in zip(versions, parts, strict=True)
+            f"version {version}: {_count(count_verdicts(part))}" for version, part in zip(versions, parts, strict=True)
         )
 
 
@@ -67,14 +67,14 @@ def _count(summary: VerdictCounts) -> str:
 
 
 def as_json(content: object) -> str:
-    """Return the text of a JSON file; a lone surrogate, which UTF-8 cannot encode, is replaced."""
+    """Return the text of a JSON file. A lone surrogate, which UTF-8 cannot encode, is replaced."""
     text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, indent=2)
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return escape_json(whole) + "\n"
 
 
 def name_entry(evidence: Evidence) -> str:
-    """Name an entry in a few words: by its method, or as a result or error."""
+    """Return a short name of an entry: its method, or a result or error."""
     if evidence.event:
         return one_line(evidence.event)
     message = _read(evidence.line)
@@ -91,7 +91,7 @@ def name_entry(evidence: Evidence) -> str:
 
 
 def pretty(evidence: Evidence) -> str:
-    """Return the message of an entry over several lines; a line that is no JSON stays as it is."""
+    """Return the message of an entry on several lines. A line that is not JSON is unchanged."""
     try:
         return visible(msgspec.json.format(evidence.line, indent=2), lines=True)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

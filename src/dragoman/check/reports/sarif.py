@@ -1,4 +1,4 @@
-"""A report in SARIF 2.1.0, for code scanning: a rule a rule, a result a breach."""
+"""A report in SARIF 2.1.0 for code scanning. Each of our rules is a SARIF rule, each breach a result."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +15,7 @@ _KINDS = {"fail": "fail", "warn": "review"}
 
 
 def render(subject: NamedReport) -> str:
-    """Write one run; errors of the checker are notifications of it."""
+    """Render one run. Errors of the checker are its notifications."""
     results = subject.report.results
     places = {result.key: place for place, result in enumerate(results)}
     run = {

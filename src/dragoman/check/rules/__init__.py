@@ -1,4 +1,4 @@
-"""All rules, by id; each module of this package has the rules of a few areas."""
+"""All rules by id. Each module of this package contains the rules of a few areas."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -33,10 +33,10 @@ AREAS: Mapping[str, str] = {
     "EXT": "Extensibility",
     "MCP": "MCP servers",
 }
-"""The areas of the protocol, in the order of a conversation, with the names that a reader knows."""
+"""The areas of the protocol in the order of a conversation, with their usual names."""
 
 REMOTE_AREAS = frozenset({"HTTP", "WS"})
-"""The areas of agents at a URL: they are judged by requests and frames, and not by a conversation."""
+"""The areas of agents at a URL. They are judged by requests and frames, not by a conversation."""
 
 _MODULES = (
     "wire",
@@ -65,4 +65,4 @@ def _join() -> dict[str, Rule]:
 
 
 RULES: Mapping[str, Rule] = _join()
-"""Every rule, by id, in the order of the areas."""
+"""Every rule by id, in the order of the areas."""

@@ -1,7 +1,7 @@
-"""Rules on servers of agents at a URL: Streamable HTTP and WebSocket.
+"""Rules about servers of agents at a URL: Streamable HTTP and WebSocket.
 
-They rest on the proposal *Streamable HTTP & WebSocket Transport*, in its revision of July 2, 2026: it is active, and
-not yet a part of the specification. It is meant for version 1 as it is; version 2 adds that streams can be continued.
+They are based on the proposal *Streamable HTTP & WebSocket Transport* of July 2, 2026. It is active, but not yet part
+of the specification. It applies to version 1 unchanged. Version 2 adds that streams can be continued.
 """
 
 from dragoman.check.rule import Level, Rule
@@ -15,16 +15,14 @@ ROUTING = "unified-endpoint-routing"
 IDENTITY = "identity-model"
 
 
-def _rule(name: str, section: str, level: Level, title: str, *words: str) -> Rule:
-    exercised, fix = words
+def _rule(name: str, section: str, level: Level, title: str, *text: str) -> Rule:
+    exercised, fix = text
     return Rule(
         id=f"ACP-{name}",
         title=title,
-        page=PROPOSAL,
-        section=section,
+        v1=f"{PROPOSAL}#{section}",
         v2=f"{PROPOSAL}#{section}",
         level=level,
-        role="agent",
         exercised=exercised,
         fix=fix,
     )
@@ -35,9 +33,9 @@ RULES = (
         "HTTP-001",
         TRANSPORT,
         "must",
-        "A posted initialize is answered in place, with 200 and JSON",
+        "A POST of initialize is answered with 200 and JSON",
         "a POST of initialize without Acp-Connection-Id",
-        "Answer the POST of initialize itself with 200, Content-Type: application/json and the JSON-RPC response.",
+        "Answer the POST of initialize with 200, Content-Type: application/json and the JSON-RPC response.",
     ),
     _rule(
         "HTTP-002",
@@ -45,13 +43,13 @@ RULES = (
         "must",
         "The answer to initialize has Acp-Connection-Id",
         "a POST of initialize that was answered with 200",
-        "Make an id for each connection, and send it as the header Acp-Connection-Id with the answer to initialize.",
+        "Create an id for each connection, and send it in the header Acp-Connection-Id with the answer to initialize.",
     ),
     _rule(
         "HTTP-003",
         TRANSPORT,
         "disputed",
-        "The result of initialize has the id of the connection as connectionId",
+        "The result of initialize has the connection id as connectionId",
         "a POST of initialize that was answered with a result",
         "Add connectionId to the result of initialize, with the same value as the header Acp-Connection-Id.",
     ),
@@ -61,7 +59,7 @@ RULES = (
         "must",
         "Every other message is acknowledged with 202",
         "a POST of a request, a notification or a response, on a connection",
-        "Answer the POST at once with 202, and send the JSON-RPC response on the event stream that it belongs to.",
+        "Answer the POST immediately with 202, and send the JSON-RPC response on the matching event stream.",
     ),
     _rule(
         "HTTP-005",
@@ -77,7 +75,7 @@ RULES = (
         "must",
         "A body that is not application/json is refused with 415",
         "a POST with Content-Type: text/plain",
-        "Look at Content-Type before the body, and answer 415 for all but application/json.",
+        "Check Content-Type before the body, and answer 415 for everything except application/json.",
     ),
     _rule(
         "HTTP-007",
@@ -93,14 +91,14 @@ RULES = (
         "must",
         "A message without Acp-Connection-Id is refused with 400",
         "a POST of another message than initialize, without Acp-Connection-Id",
-        "Answer 400 to every POST but initialize that has no Acp-Connection-Id.",
+        "Answer 400 to every POST without Acp-Connection-Id, except initialize.",
     ),
     _rule(
         "HTTP-009",
         ROUTING,
         "must",
         "A message to an unknown connection is refused with 404",
-        "a POST with an Acp-Connection-Id that the server never gave",
+        "a POST with an Acp-Connection-Id that the server never issued",
         "Answer 404 when Acp-Connection-Id names no open connection.",
     ),
     _rule(
@@ -132,7 +130,7 @@ RULES = (
         ROUTING,
         "must",
         "An event stream of an unknown connection is refused with 404",
-        "a GET with an Acp-Connection-Id that the server never gave",
+        "a GET with an Acp-Connection-Id that the server never issued",
         "Answer 404 when Acp-Connection-Id names no open connection.",
     ),
     _rule(
@@ -140,7 +138,8 @@ RULES = (
         ROUTING,
         "must",
         "An event stream of an unknown session is refused with 404",
-        "a GET with an unknown Acp-Session-Id, of an agent that can neither load nor resume sessions: with others, the "
+        "a GET with an unknown Acp-Session-Id, of an agent that can neither load nor "
+        "resume sessions: for other agents, the "
         "proposal opens the stream before the session",
         "Answer 404 when Acp-Session-Id names no session of the connection.",
     ),
@@ -149,8 +148,8 @@ RULES = (
         ROUTING,
         "must",
         "A GET opens an event stream, for the connection and for each session",
-        "a GET with Accept: text/event-stream and Acp-Connection-Id, and one with Acp-Session-Id too",
-        "Answer the GET at once with 200 and Content-Type: text/event-stream, also while there is nothing to send.",
+        "a GET with Accept: text/event-stream and Acp-Connection-Id, and one that also has Acp-Session-Id",
+        "Answer the GET immediately with 200 and Content-Type: text/event-stream, even if there is nothing to send.",
     ),
     _rule(
         "HTTP-016",
@@ -174,7 +173,8 @@ RULES = (
         "must",
         "Each event is one JSON-RPC message",
         "an event with data on any stream",
-        "Send each message whole as the data of one event, and keep streams alive with comments (a line with a colon).",
+        "Send each complete message as the data of one event, and keep streams alive with "
+        "comments (lines that begin with a colon).",
     ),
     _rule(
         "HTTP-019",
@@ -206,13 +206,13 @@ RULES = (
         "must",
         "A connection is unknown after its DELETE",
         "a POST to a connection that was deleted",
-        "Forget the connection with its DELETE, so that later requests to it get 404.",
+        "Forget a deleted connection, so that later requests to it get 404.",
     ),
     _rule(
         "HTTP-023",
         IDENTITY,
         "must",
-        "Connections do not share ids, requests or their end",
+        "Connections are independent of each other",
         "two connections that use the same JSON-RPC id at the same time, one of which is then deleted",
         "Keep the requests, streams and end of each connection apart: two clients may use the same JSON-RPC ids.",
     ),
@@ -220,7 +220,7 @@ RULES = (
         "HTTP-024",
         "v1",
         "should",
-        "A session outlives a connection that broke off",
+        "A session outlives a broken connection",
         "a prompted session whose connection was dropped, of an agent that can load or resume sessions",
         "Keep sessions apart from connections, so that session/load on another connection finds them.",
     ),
@@ -228,18 +228,17 @@ RULES = (
         "HTTP-025",
         VALIDATION,
         "disputed",
-        "HTTP/2 is spoken",
+        "HTTP/2 is supported",
         "any answer over HTTP",
-        "Serve HTTP/2, with TLS by ALPN and without TLS to clients that begin with it; or let a proxy do it.",
+        "Serve HTTP/2, by ALPN with TLS and by prior knowledge without TLS, or use a proxy that does.",
     ),
     Rule(
         id="ACP-HTTP-026",
-        title="A stream goes on behind Last-Event-ID, without loss or repetition",
+        title="A stream resumes after Last-Event-ID, without loss or repetition",
         v2=f"{PROPOSAL}#v2",
         level="disputed",
-        role="agent",
-        exercised="a stream whose events have ids, opened again with the id of the last but one",
-        fix="Keep the last events of a stream, and begin right behind the event that Last-Event-ID names.",
+        exercised="a stream whose events have ids, opened again with the id of the second-last event",
+        fix="Keep the last events of a stream, and resume after the event that Last-Event-ID names.",
     ),
     _rule(
         "WS-001",
@@ -247,7 +246,7 @@ RULES = (
         "must",
         "The upgrade to a WebSocket is answered with Acp-Connection-Id",
         "a GET with Upgrade: websocket that was answered with 101",
-        "Make a connection on upgrade, and send its id as the header Acp-Connection-Id of the 101.",
+        "Create a connection on upgrade, and send its id in the header Acp-Connection-Id of the 101.",
     ),
     _rule(
         "WS-002",
@@ -255,22 +254,22 @@ RULES = (
         "must",
         "Each message is one text frame",
         "any message from the server over a WebSocket",
-        "Send each JSON-RPC message whole as one WebSocket text message, never as a binary one.",
+        "Send each JSON-RPC message as one WebSocket text message, never as a binary one.",
     ),
     _rule(
         "WS-003",
         "bidirectional-messaging",
         "must",
         "Binary frames are ignored",
-        "a request in a binary frame, with another in a text frame behind it",
+        "a request in a binary frame, followed by another in a text frame",
         "Drop binary frames without an answer, and leave the WebSocket open.",
     ),
     _rule(
         "WS-004",
         "connection-establishment-get-with-upgrade",
         "must",
-        "Each WebSocket is a connection of its own",
+        "Each WebSocket is its own connection",
         "two WebSockets that use the same JSON-RPC id at the same time",
-        "Make a connection with its own id for each upgrade, and answer a request on the WebSocket that it came on.",
+        "Create a connection with its own id for each upgrade, and answer a request on its own WebSocket.",
     ),
 )

@@ -1,11 +1,11 @@
-"""The pipe from the pumps to the recorder process, and the frames in it. A pump never waits for the recorder.
+"""The pipe from the pumps to the recorder process, and its frames. A pump never waits for the recorder.
 
-A frame is a header of 13 bytes and the bytes that passed. The header has the kind, the length of those bytes, and the
-time in nanoseconds since 1970.
+A frame is a header of 13 bytes followed by the bytes that passed. The header contains the kind, the length of those
+bytes, and the time in nanoseconds since 1970.
 
-Usually a pump writes a frame straight into the pipe, in one system call of a few microseconds. When the recorder is
-behind and the pipe is full, frames wait in memory, up to a limit, and a thread sends them. Beyond the limit frames are
-dropped, and a frame of the kind SKIPPED tells the recorder how many bytes it missed.
+A pump usually writes a frame directly into the pipe, in one system call of a few microseconds. If the recorder is slow
+and the pipe is full, frames wait in memory, up to a limit, and a thread sends them. Beyond the limit frames are
+dropped, and a frame of the kind SKIPPED contains the number of missing bytes.
 """
 
 import fcntl
@@ -28,13 +28,13 @@ class FrameKind(IntEnum):
     """The kinds of frames."""
 
     CLIENT = 1
-    """Bytes of the client."""
+    """Bytes from the client."""
     AGENT = 2
-    """Bytes of the agent."""
+    """Bytes from the agent."""
     EVENT = 3
-    """An event of the agent's process, in words."""
+    """An event of the agent's process, as text."""
     SKIPPED = 4
-    """How many bytes passed before this that the recorder does not get, in digits."""
+    """The number of dropped bytes before this frame, in digits."""
 
 
 class Frame(NamedTuple):
@@ -46,18 +46,18 @@ class Frame(NamedTuple):
 
 
 def header(kind: int, length: int) -> bytes:
-    """Return the header for so many bytes of a kind, with the time of now."""
+    """Return the header for this many bytes of a kind, with the current time."""
     return _HEADER.pack(kind, length, time.time_ns())
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames."""
+    """Splits a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._held = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take the next bytes and give the frames that they complete."""
+        """Append bytes and yield the frames that they complete."""
         self._held += data
         start = 0
         while len(self._held) - start >= HEADER_BYTES:
@@ -71,14 +71,14 @@ class FrameReader:
 
 
 PIPE_BYTES = 1024 * 1024
-"""The most that an unprivileged user's pipe holds on Linux: a fifth of a second at 20,000 messages a second."""
+"""The maximum pipe size for an unprivileged user on Linux: 0.2 s at 20,000 messages per second."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""A quarter of a minute of such a stream, if the recorder does not run at all."""
+"""15 s of such a stream, if the recorder does not run at all."""
 
 
 class Feed:
-    """Sends frames to the recorder; any thread may put."""
+    """Sends frames to the recorder. `put` may be called from any thread."""
 
     def __init__(self, pipe: int, max_waiting_bytes: int = MAX_WAITING_BYTES) -> None:
         self._pipe = pipe
@@ -89,25 +89,25 @@ class Feed:
         self._skipped_bytes = 0
         self._sender: threading.Thread | None = None
         self.lost = False
-        """Whether the recorder is gone."""
+        """Whether the recorder has exited."""
         os.set_blocking(pipe, False)
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with suppress(OSError):
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def put(self, kind: FrameKind, data: bytes) -> None:
-        """Send a frame, without waiting."""
+        """Send a frame without waiting."""
         with self._lock:
             if self.lost:
                 return
-            # Frames stay in order: as long as some wait, the next one waits behind them.
+            # Frames stay in order. While some wait, the next one is queued after them.
             if self._waiting or self._skipped_bytes:
                 self._keep(kind, data)
             else:
                 self._send_or_keep(header(kind, len(data)), data)
 
     def close(self, timeout_s: float) -> int:
-        """Send the waiting frames, for so long at most, and end; return how many bytes were not sent."""
+        """Send the waiting frames within a timeout and close the pipe. Return the number of unsent bytes."""
         sender = self._sender
         if sender is not None:
             sender.join(timeout_s)
@@ -155,7 +155,7 @@ class Feed:
                     return
 
     def _send_waiting(self) -> bool:
-        """Send the frames that fit; tell whether some are left."""
+        """Send the frames that fit. Return whether some are left."""
         while self._waiting and not self.lost:
             data = self._waiting[0]
             try:
@@ -173,7 +173,7 @@ class Feed:
         if self.lost:
             self._waiting.clear()
         elif self._skipped_bytes:
-            # All is sent, and bytes were dropped after it. This thread sends their count in its next round.
+            # Everything is sent, and bytes were dropped after it. This thread sends their count in its next round.
             frame = self._skipped_frame()
             self._waiting.append(frame)
             self._waiting_bytes += len(frame)

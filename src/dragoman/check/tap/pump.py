@@ -1,9 +1,9 @@
-"""A pump passes bytes from one descriptor to another as they come, and puts a copy into the feed.
+"""A pump copies bytes from one descriptor to another, and puts a copy into the feed.
 
-Two pumps are all that stands between a client and its agent. They block in the kernel, each in a thread of its own,
-and leave the flags of the descriptors alone: non-blocking mode would apply to every other holder of them. `splice`
-would spare the copies, but it needs pipes, many clients give sockets, and the copies are not what a message costs: a
-pump passes gigabytes a second.
+Only two pumps are between a client and its agent. They block in the kernel, each in its own thread, and do not change
+the flags of the descriptors, because non-blocking mode would apply to every other holder of them. `splice` would avoid
+the copies, but it needs pipes, and many clients use sockets. The copies are not the main cost of a message: a pump
+copies gigabytes per second.
 """
 
 import os
@@ -18,7 +18,7 @@ STDERR = 2
 
 
 def report_line(text: str) -> None:
-    """Write a line to stderr if that is possible at once: nobody has to read it, and nothing may wait for it."""
+    """Write a line to stderr if that is possible without waiting. Otherwise drop it."""
     poll = select.poll()
     poll.register(STDERR, select.POLLOUT)
     try:
@@ -32,7 +32,7 @@ READ_BYTES = 256 * 1024
 
 
 class Pump:
-    """Passes the bytes of one side to the other."""
+    """Copies the bytes of one side to the other."""
 
     def __init__(self, source: int, target: int, kind: FrameKind, feed: Feed) -> None:
         self._source = source
@@ -43,7 +43,7 @@ class Pump:
         """Whether the other side stopped reading."""
 
     def start(self, on_end: Callable[[], None]) -> threading.Thread:
-        """Pump in a thread until either side ends, and then call."""
+        """Copy in a thread until either side ends, then call `on_end`."""
         thread = threading.Thread(target=self._run, args=(on_end,), name=f"tap {self._kind.name}", daemon=True)
         thread.start()
         return thread
@@ -57,7 +57,7 @@ class Pump:
 
 
 def read(source: int) -> bytes:
-    """Wait for bytes; return none at the end of the stream, however it ended."""
+    """Wait for bytes. Return no bytes at the end of the stream, for any reason."""
     while True:
         try:
             return os.read(source, READ_BYTES)
@@ -68,7 +68,7 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, data: bytes) -> bool:
-    """Write all bytes; False when the reader is gone."""
+    """Write all bytes. Return False if the reader is gone."""
     left = data
     while left:
         try:
@@ -83,15 +83,15 @@ def write(target: int, data: bytes) -> bool:
 
 
 def wait_broken(target: int, wake: int) -> bool:
-    """Wait until the reader of `target` is gone, and return True; return False when `wake` ends first."""
+    """Wait until the reader of `target` is gone. Return False if `wake` ends first."""
     poll = select.poll()
     poll.register(target, 0)
     poll.register(wake, select.POLLIN)
     return wake not in {descriptor for descriptor, _ in poll.poll()}
 
 
-def let_go(descriptor: int) -> None:
-    """End a stream of ours; its number stays taken, so that a pump still at it never writes to something else."""
+def close_stream(descriptor: int) -> None:
+    """Close a stream but keep its descriptor number in use, so that a pump never writes to another file."""
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(nothing, descriptor, inheritable=False)
     os.close(nothing)

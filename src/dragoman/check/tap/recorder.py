@@ -1,10 +1,10 @@
-"""The recorder: the second process of a tap, which records and judges the bytes that the first has passed on.
+"""The recorder, the second process of a tap. It records and judges the bytes that the first process has forwarded.
 
-It has a lower priority than the pumps. It records each message at once and judges when nothing comes: recording takes
-microseconds a message, judging tens of them. It ends when the pipe from the pumps ends.
+It has a lower priority than the pumps. It records each message immediately and judges when the pipe is empty. Recording
+takes microseconds per message, judging ten times as long. It exits when the pipe from the pumps ends.
 
-Messages that wait for the judge are bounded. A judge that misses one message would find fault with the next. So when
-too much waits, or bytes were skipped, or the judge itself fails, nothing more is judged, and the rest is counted.
+The number of messages waiting for the judge is limited. A judge that misses one message would blame the next. If too
+many are waiting, if bytes were skipped, or if the judge itself fails, nothing more is judged, and the rest is counted.
 """
 
 import os
@@ -20,7 +20,7 @@ import msgspec
 from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.judge import Judge
 from dragoman.check.judge.judge import MAX_PER_RULE
-from dragoman.check.results import Finding, show
+from dragoman.check.results import Finding, find_evidence
 from dragoman.check.rules import RULES
 from dragoman.check.tap.feed import Frame, FrameKind, FrameReader
 from dragoman.check.tap.pump import report_line
@@ -29,14 +29,14 @@ from dragoman.text import one_line
 from dragoman.wire import LineSplitter, Malformed, Oversized, parse
 
 MAX_DETAIL_CHARS = 300
-"""Of what was found, which may quote a whole message."""
+"""Maximum length of a finding's detail, which may quote a whole message."""
 
 MAX_LIVE = 3
-"""Lines that one rule gets on stderr: a fault that comes with every message would bury all others."""
+"""Maximum number of lines per rule on stderr, because a fault in every message would hide all others."""
 
 
 class FindingLog:
-    """Takes findings as they come; `file` is the descriptor that gets them, or -1."""
+    """Logs findings as they occur. `file` is the descriptor to write them to, or -1."""
 
     def __init__(self, file: int, *, live: bool, clean_all: Callable[[Sequence[bytes]], list[bytes]]) -> None:
         self.counts: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class FindingLog:
         self._clean_all = clean_all
         self._file = file
 
-    def take(self, conversation: RecordedConversation, findings: Iterable[Finding]) -> None:
+    def add(self, conversation: RecordedConversation, findings: Iterable[Finding]) -> None:
         """Show and write the findings of a conversation."""
         for finding in findings:
             self.counts[finding.rule] += 1
@@ -57,12 +57,12 @@ class FindingLog:
                 self._keep(conversation, finding)
 
     def summary(self) -> list[str]:
-        """Return the findings, a line a rule, failures first."""
+        """Return the findings, one line per rule, failures first."""
         ordered = sorted(self.first.values(), key=lambda each: (each.verdict != "fail", each.rule))
         return [_summed(each, self.counts[each.rule]) for each in ordered]
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
 
@@ -74,11 +74,11 @@ class FindingLog:
         except OSError as error:
             os.close(self._file)
             self._file = -1
-            report_line(f"cannot write the findings: {error.strerror}; those that follow are only in the summary")
+            report_line(f"cannot write the findings: {error.strerror}; later ones appear only in the summary")
 
     def _object(self, conversation: RecordedConversation, finding: Finding) -> dict[str, Any]:
         rule = RULES[finding.rule]
-        proof = list(show(conversation, finding))
+        proof = list(find_evidence(conversation, finding))
         cleaned = self._clean_all([each.line.encode() for each in proof])
         evidence = [
             msgspec.structs.replace(each, line=line.decode()) for each, line in zip(proof, cleaned, strict=True)
@@ -97,7 +97,7 @@ class FindingLog:
 
 def _line(finding: Finding, *, last: bool) -> str:
     rule = RULES[finding.rule]
-    more = " (more of these come only in the summary)" if last else ""
+    more = " (more of these appear only in the summary)" if last else ""
     return f"{finding.verdict} {rule.id} {one_line(finding.detail, MAX_DETAIL_CHARS)}; {rule.fix}{more}"
 
 
@@ -108,16 +108,16 @@ def _summed(finding: Finding, count: int) -> str:
 
 
 SLICE = 64
-"""Messages that are judged before the next look at the pipe."""
+"""Number of messages to judge before the next look at the pipe."""
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
-"""The limit of messages that wait for the judge: a quarter of a minute of 20,000 a second."""
+"""Maximum size of messages waiting for the judge: 15 s at 20,000 messages per second."""
 
 ENTRY_BYTES = 200
-"""The memory of a waiting message beside its bytes."""
+"""The memory of a waiting message in addition to its bytes."""
 
 MAX_ENTRIES = 2_000
-"""Messages kept as evidence; a tap may run for weeks."""
+"""Maximum number of messages kept as evidence, because a tap may run for weeks."""
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -137,17 +137,17 @@ class JudgeQueue:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self.missed = 0
-        """How many messages were not judged."""
+        """Number of messages that were not judged."""
         self.stopped = False
-        """Whether nothing more is judged."""
+        """Whether judging has stopped."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether messages wait."""
+        """Whether messages are waiting."""
         return bool(self._waiting)
 
     def add(self, sender: Side, at_s: float, line: bytes = b"", event: str = "") -> None:
-        """Add a line or an event, to be judged later."""
+        """Queue a line or an event for judging."""
         if self.stopped:
             self.missed += not event
             return
@@ -157,7 +157,7 @@ class JudgeQueue:
             self.stop()
 
     def stop(self) -> None:
-        """Judge no more."""
+        """Stop judging."""
         self.stopped = True
         self.missed += sum(not each.event for each in self._waiting)
         self._waiting.clear()
@@ -167,39 +167,39 @@ class JudgeQueue:
         try:
             for _ in range(min(SLICE, len(self._waiting))):
                 self._judge_next()
-        except Exception as error:  # noqa: BLE001 -- the judge's fault must not end the recording
-            report_line(f"judging has failed with {type(error).__name__}: {error}; that is a mistake in dragoman")
+        except Exception as error:  # noqa: BLE001 -- a fault of the judge must not end the recording
+            report_line(f"judging has failed with {type(error).__name__}: {error}; please report this")
             self.stop()
 
     def finish(self, timeout_s: float) -> None:
-        """Judge the rest, for so long at most, and the end of the conversation."""
+        """Judge the remaining messages within a timeout, and the end of the conversation."""
         deadline = time.monotonic() + timeout_s
         while self._waiting and time.monotonic() < deadline:
             self.judge_some()
         if self._waiting:
             self.stop()
         if not self.stopped:
-            self._findings.take(self._conversation, self._judge.end())
+            self._findings.add(self._conversation, self._judge.end())
 
     def _judge_next(self) -> None:
         next_one = self._waiting.popleft()
         self._waiting_bytes -= len(next_one.line) + ENTRY_BYTES
         entry = self._conversation.add(next_one.sender, next_one.line, next_one.at_s, next_one.event)
         if found := self._judge.see(entry):
-            self._findings.take(self._conversation, found)
+            self._findings.add(self._conversation, found)
 
 
 READ_BYTES = 1024 * 1024
 NICENESS = 5
 
 END_S = 20.0
-"""The time to judge the rest after the end of the conversation."""
+"""Time to judge the remaining messages after the end of the conversation."""
 
 _SENDERS: dict[int, Side] = {FrameKind.CLIENT: "client", FrameKind.AGENT: "agent"}
 
 
 class TapRecorder:
-    """Takes frames, records and judges them; `finish` returns the summary."""
+    """Records and judges frames. `finish` returns the summary."""
 
     def __init__(self, recording: Recording | None, findings: FindingLog, *, judges: bool = True) -> None:
         self._recording = recording
@@ -213,7 +213,7 @@ class TapRecorder:
         self._end = ""
 
     def run(self, pipe: int) -> None:
-        """Take frames until they end, and judge in between."""
+        """Receive frames until the pipe ends, and judge in between."""
         frames = FrameReader()
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
@@ -225,20 +225,20 @@ class TapRecorder:
             if not data:
                 return
             for frame in frames.feed(data):
-                self.take(frame)
+                self.process(frame)
 
-    def take(self, frame: Frame) -> None:
-        """Take a frame."""
+    def process(self, frame: Frame) -> None:
+        """Process a frame."""
         match frame.kind:
             case FrameKind.EVENT:
-                self._take_event(frame.data.decode(), frame.time_ns)
+                self._process_event(frame.data.decode(), frame.time_ns)
             case FrameKind.SKIPPED:
-                self._take_skip(int(frame.data), frame.time_ns)
+                self._process_skip(int(frame.data), frame.time_ns)
             case _:
-                self._take_bytes(frame)
+                self._process_bytes(frame)
 
     def finish(self) -> list[str]:
-        """Judge the rest and return the summary, line by line."""
+        """Judge the remaining messages and return the lines of the summary."""
         self._finish_lines()
         if self._judging is not None:
             self._judging.finish(END_S)
@@ -247,16 +247,16 @@ class TapRecorder:
         self._findings.close()
         return self._summary()
 
-    def _take_bytes(self, frame: Frame) -> None:
+    def _process_bytes(self, frame: Frame) -> None:
         data = frame.data
         if frame.kind in self._torn:
             _, newline, data = data.partition(b"\n")
             if not newline:
                 return
             self._torn.discard(frame.kind)
-        self._take_lines(frame.kind, self._splitters[frame.kind].feed(data), frame.time_ns)
+        self._process_lines(frame.kind, self._splitters[frame.kind].feed(data), frame.time_ns)
 
-    def _take_lines(self, kind: int, lines: list[bytes | Oversized], time_ns: int) -> None:
+    def _process_lines(self, kind: int, lines: list[bytes | Oversized], time_ns: int) -> None:
         if not lines:
             return
         sender = _SENDERS[kind]
@@ -269,16 +269,16 @@ class TapRecorder:
                 if isinstance(line, bytes):
                     self._judging.add(sender, at_s, line)
 
-    def _take_event(self, words: str, time_ns: int) -> None:
-        if words.startswith(("exited", "killed")):
+    def _process_event(self, event: str, time_ns: int) -> None:
+        if event.startswith(("exited", "killed")):
             self._finish_lines(time_ns)
-            self._end = words
+            self._end = event
         if self._recording is not None:
-            self._recording.event(words, time_ns)
+            self._recording.event(event, time_ns)
         if self._judging is not None:
-            self._judging.add("agent", (time_ns - self._began_ns) / 1e9, event=words)
+            self._judging.add("agent", (time_ns - self._began_ns) / 1e9, event=event)
 
-    def _take_skip(self, count: int, time_ns: int) -> None:
+    def _process_skip(self, count: int, time_ns: int) -> None:
         self._skipped_bytes += count
         self._torn = set(_SENDERS)
         self._splitters = {kind: LineSplitter() for kind in _SENDERS}
@@ -288,11 +288,11 @@ class TapRecorder:
             self._recording.event(f"skipped {count} bytes", time_ns)
 
     def _finish_lines(self, time_ns: int | None = None) -> None:
-        """Take lines that were begun and not ended by a newline."""
+        """Process incomplete last lines without a newline."""
         for kind, splitter in self._splitters.items():
             left = splitter.finish()
             whole = [line for line in left if not isinstance(parse(line), Malformed)]
-            self._take_lines(kind, whole, time_ns or time.time_ns())
+            self._process_lines(kind, whole, time_ns or time.time_ns())
             if self._recording is not None and not whole:
                 self._recording.torn(_SENDERS[kind], left, time_ns or time.time_ns())
 
@@ -300,10 +300,10 @@ class TapRecorder:
         was_well = recording.failure is None
         recording.lines(sender, lines, time_ns)
         if was_well and recording.failure is not None:
-            report_line(f"{recording.failure}; the conversation goes on, and nothing more is recorded")
+            report_line(f"{recording.failure}; the conversation continues, but nothing more is recorded")
 
     def _summary(self) -> list[str]:
-        if not self._end and not any(self._passed.values()):  # there was no agent
+        if not self._end and not any(self._passed.values()):  # no agent ran
             return []
         client, agent = self._passed[FrameKind.CLIENT], self._passed[FrameKind.AGENT]
         seconds = (time.time_ns() - self._began_ns) / 1e9
@@ -313,20 +313,20 @@ class TapRecorder:
         if recording is not None and recording.failure is None:
             lines.append(f"recorded to {recording.path}: `dragoman check trace {recording.path}` judges it again")
         if self._skipped_bytes:
-            lines.append(f"{self._skipped_bytes:,} bytes passed too fast to be recorded or judged")
+            lines.append(f"{self._skipped_bytes:,} bytes came too fast to be recorded or judged")
         return lines if self._judging is None else [*lines, *self._verdict(self._judging)]
 
     def _verdict(self, judging: JudgeQueue) -> list[str]:
         lines: list[str] = []
         if judging.missed:
-            again = "`dragoman check trace` on the recording does" if self._recording else "record with --output"
-            lines.append(f"{judging.missed:,} messages were not judged here, because they came too fast; {again}")
-        nothing = "no breach was seen in the part that was judged" if judging.stopped else "no breach was seen"
+            again = "use `dragoman check trace` on the recording" if self._recording else "record with --record"
+            lines.append(f"{judging.missed:,} messages came too fast to be judged here; {again}")
+        nothing = "no violation in the part that was judged" if judging.stopped else "no violation"
         return [*lines, *(self._findings.summary() or [nothing])]
 
 
 def run_recorder(pipe: int, recording: Recording | None, findings: FindingLog, *, judges: bool) -> None:
-    """Record until the pipe ends, ignore the signals that end the others, and write the summary."""
+    """Record until the pipe ends and print the summary. Ignore the signals that stop the other processes."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.setsid()

@@ -1,4 +1,4 @@
-"""The start of the recorder: a fork takes a millisecond, the start of another interpreter takes many."""
+"""The start of the recorder process. A fork takes a millisecond, starting another interpreter takes many."""
 
 import errno
 import os
@@ -9,48 +9,48 @@ from typing import TypeVar
 
 import msgspec
 
-from dragoman.check.tap.pump import let_go, report_line
+from dragoman.check.tap.pump import close_stream, report_line
 from dragoman.check.tap.recording import Recording, Redaction, keep_all
-from dragoman.protocol.recorder import NotRecorded, TrajectoryFile
+from dragoman.recording.recorder import RecordingError, TrajectoryFile
 
 
 class TapOptions(msgspec.Struct, frozen=True):
-    """Where the conversation and the findings go."""
+    """The files for the conversation and the findings."""
 
     out: str | None = None
-    """The file to record to; if it exists, a number is added to the name."""
+    """The file to record to. If it exists, a number is added to the name."""
     findings: str | None = None
-    """The file for the findings, one JSON object a line; if it exists, a number is added to the name."""
+    """The file for the findings, one JSON object per line. If it exists, a number is added to the name."""
     live: bool = False
-    """Whether findings are shown on stderr as they come."""
+    """Whether findings are shown on stderr as they occur."""
     keep_secrets: bool = False
     record_only: bool = False
-    """Whether nothing is judged."""
+    """Whether to record without checking."""
 
 
 T = TypeVar("T")
 
 MAX_NAMES = 10_000
-"""Names that are tried: more recordings than anybody looks through."""
+"""Maximum number of names to try, more recordings than a user looks through."""
 
 
 def make_new(path: str, make: Callable[[Path], T]) -> T:
-    """Make a file by this name or, where there is one, with -2, -3 and so on before its suffix.
+    """Create a file with this name, or with -2, -3 and so on before its suffix if it exists.
 
-    An editor starts its agent again and again. `make` has to refuse a file that exists; its other errors are raised. A
+    An editor starts its agent again and again. `make` must refuse an existing file. Its other errors are raised. A
     directory or a device of that name is refused.
     """
     for candidate in _names(Path(path)):
         try:
-            made = make(candidate)
-        except (NotRecorded, OSError) as error:
+            result = make(candidate)
+        except (RecordingError, OSError) as error:
             if error.errno != errno.EEXIST or not candidate.is_file():
                 raise
         else:
             if candidate != Path(path):
-                report_line(f"{path} is there already; writing to {candidate}")
-            return made
-    raise FileExistsError(errno.EEXIST, f"there are {MAX_NAMES:,} files of this name; name another")
+                report_line(f"{path} already exists; writing to {candidate}")
+            return result
+    raise FileExistsError(errno.EEXIST, f"there are {MAX_NAMES:,} files with this name; use another")
 
 
 def _names(path: Path) -> Iterator[Path]:
@@ -60,13 +60,16 @@ def _names(path: Path) -> Iterator[Path]:
 
 
 END_S = 30.0
-"""The time for the recorder to judge the rest, which takes it two thirds of that at most."""
+"""Time for the recorder to judge the remaining messages, which takes at most two thirds of it."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RecorderProcess:
-    """The recorder as the pumps see it; `pipe` takes frames. Raises NotRecorded, and OSError for the findings."""
+    """The recorder as the pumps see it. `pipe` receives frames.
+
+    Raises RecordingError, and OSError for the findings file.
+    """
 
     def __init__(self, agent: str, options: TapOptions) -> None:
         clean_all = keep_all if options.keep_secrets else Redaction().clean_all
@@ -86,7 +89,7 @@ class RecorderProcess:
             recording.close()
 
     def wait(self) -> bool:
-        """Wait for its end, and tell whether it ended well; if it takes too long, it goes on and ends by itself."""
+        """Wait for its exit and return whether it succeeded. After the timeout it continues in the background."""
         poll = select.poll()
         poll.register(self._done, select.POLLIN)
         if not poll.poll(END_S * 1000):
@@ -100,14 +103,14 @@ def _run_recorder(frames: int, recording: Recording | None, findings: int, optio
     try:
         from dragoman.check.tap.recorder import FindingLog, run_recorder
 
-        # The client sees the end of its pipes only when nobody has them any more.
-        let_go(0)
-        let_go(1)
+        # The client only sees the end of its pipes when no process holds them open.
+        close_stream(0)
+        close_stream(1)
         clean_all = keep_all if options.keep_secrets else Redaction().clean_all
         sink = FindingLog(findings, live=options.live, clean_all=clean_all)
         run_recorder(frames, recording, sink, judges=not options.record_only)
         code = 0
-    except Exception as error:  # noqa: BLE001 -- the top of a process, which nobody else would hear of
+    except Exception as error:  # noqa: BLE001 -- the top of a process, so no one else would log it
         report_line(f"recording and judging have failed with {type(error).__name__}: {error}")
     finally:
         os._exit(code)

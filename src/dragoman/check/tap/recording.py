@@ -1,4 +1,4 @@
-"""The recording of a tap: a trajectory that also keeps lines that are no messages, without secrets.
+"""The recording of a tap: a trajectory without secrets that also keeps invalid lines.
 
 Environments, headers, the settings of MCP servers and tokens are left out.
 """
@@ -10,25 +10,21 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from dragoman.check.conversation import Side
-from dragoman.proc.command import without_secrets
-from dragoman.protocol.recorder import (
+from dragoman.recording.recorder import (
     EVENT,
     MAX_NOISE_CHARACTERS,
     NOISE,
     RECEIVED,
     SENT,
     SENT_NOISE,
-    NotRecorded,
+    RecordingError,
     TrajectoryFile,
     text_noise,
 )
-from dragoman.protocol.secrecy import SUSPECTS, hide_secrets
-from dragoman.text.secret import HIDDEN
-from dragoman.wire import Malformed, Oversized, parse
-from dragoman.wire.message import BAD_JSON, is_sound, replace_lone_surrogates
-
-SHORTEST_SECRET = 8
-"""A shorter value is a word of any text, and hiding it would only garble that."""
+from dragoman.recording.secrecy import SUSPECTS, hide_secrets
+from dragoman.text.secret import HIDDEN, KEY_SHAPES, KEY_STARTS, SecretHider, secrets_in
+from dragoman.wire import Malformed, Oversized
+from dragoman.wire.message import BAD_JSON, is_sound, parse_mended
 
 _HIDDEN = HIDDEN.encode()
 
@@ -37,30 +33,25 @@ _NAMED = re.compile(
     rb'"(?:[^"\\]|\\.)*+"',
     re.IGNORECASE,
 )
-"""A member whose name says that its value is secret."""
+"""A member whose name shows that its value is secret."""
 
 _NAMES = (
     *(suspect.lower() for suspect in SUSPECTS),
     *(b'key"', b'token"', b'secret"', b'passwd"', b'password"', b'passphrase"', b'authorization"'),
 )
 
-_SHAPED = re.compile(
-    rb"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}"
-    rb"|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
-    rb"|(?<=Bearer )[\w.~+/-]{8,}=*"
-)
+_SHAPED = re.compile(KEY_SHAPES.encode() + rb"|(?<=Bearer )[\w.~+/-]{8,}=*")
 """A token with a known form, anywhere in a line."""
 
-_SHAPES = (b"sk-", b"gh", b"glpat-", b"xox", b"AKIA", b"AIza", b"eyJ", b"Bearer ")
+_SHAPES = (*(start.encode() for start in KEY_STARTS), b"Bearer ")
 
 
 class Redaction:
-    """Takes the secrets out of lines."""
+    """Redacts secrets in lines."""
 
     def __init__(self) -> None:
-        secret = os.environ.keys() - without_secrets().keys()
-        values = {os.environ[name] for name in secret if len(os.environ[name]) >= SHORTEST_SECRET}
-        self._known = [value.encode() for value in sorted(values, key=len, reverse=True)]
+        known = SecretHider(secret for name, value in os.environ.items() for secret in secrets_in(name, value))
+        self._known = [os.fsencode(secret) for secret in known.secrets]
 
     def clean(self, line: bytes) -> bytes:
         """Return a line without known secrets and values that look like secrets."""
@@ -71,7 +62,7 @@ class Redaction:
         return _NAMED.sub(rb'\1"' + _HIDDEN + b'"', line)
 
     def clean_all(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return lines without secrets; most have none, which takes fewer looks to see in all of them at once."""
+        """Return lines without secrets. Searches all of them at once first, because most have none."""
         if self._may_have_secrets(b"\n".join(lines)):
             return [self.clean(line) for line in lines]
         return keep_all(lines)
@@ -101,19 +92,19 @@ class Recording:
         self._clean_all = clean_all
 
     @property
-    def failure(self) -> NotRecorded | None:
-        """Why nothing more is recorded, if so."""
+    def failure(self) -> RecordingError | None:
+        """Why recording has stopped, or None."""
         return self._file.failure
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the file."""
         return str(self._file.path)
 
     def lines(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
-        """Write lines that passed at one time."""
+        """Write lines that passed at the same time."""
         message, noise = _KEYS[sender]
-        sorted_out = [_sort_out(line) for line in lines]
+        sorted_out = [_classify(line) for line in lines]
         cleaned = self._clean_all([line for _, line in sorted_out])
         entries = [
             (message, line) if is_message else (noise, text_noise(line))
@@ -121,35 +112,33 @@ class Recording:
         ]
         self._file.append(entries, time_ns // 1_000_000)
 
-    def event(self, words: str, time_ns: int) -> None:
+    def event(self, event: str, time_ns: int) -> None:
         """Write an event of the process."""
-        self._file.append([(EVENT, msgspec.json.encode(words))], time_ns // 1_000_000)
+        self._file.append([(EVENT, msgspec.json.encode(event))], time_ns // 1_000_000)
 
     def torn(self, sender: Side, lines: Iterable[bytes | Oversized], time_ns: int) -> None:
-        """Write the beginning of a line that a death has cut short, which is no breach and so no noise."""
+        """Write the start of a line that an exit cut off. It is not a breach, so it is not noise."""
         for line in lines:
-            [begun] = self._clean_all([_sort_out(line)[1]])
+            [begun] = self._clean_all([_classify(line)[1]])
             self.event(f"torn line of the {sender}: {begun.decode(errors='replace')[:MAX_NOISE_CHARACTERS]}", time_ns)
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._file.close()
 
 
-def _sort_out(line: bytes | Oversized) -> tuple[bool, bytes]:
-    """Tell whether a line is a message, or at least an object, and return the bytes to keep."""
+def _classify(line: bytes | Oversized) -> tuple[bool, bytes]:
+    """Return whether a line is a message, or at least an object, and the bytes to keep."""
     if not isinstance(line, bytes):
         return False, b"a line of more than %d bytes" % line.max_bytes
-    if not isinstance(parse(line), Malformed):
-        return True, line
-    for candidate in (line, replace_lone_surrogates(line)):
-        if candidate is not None and _is_object(candidate):
-            return True, candidate
+    message, mended = parse_mended(line)
+    if not isinstance(message, Malformed) or _is_object(mended):
+        return True, mended
     return False, line
 
 
 def _is_object(line: bytes) -> bool:
-    """Tell whether a line is a JSON object: an object that is no message is kept as it is."""
+    """Return whether a line is a JSON object. An object that is not a message is kept unchanged."""
     if not is_sound(line):
         return False
     try:

@@ -1,10 +1,10 @@
 """The tap: a client on our stdio, an agent as our child, two pumps between them, and a recorder process.
 
-Recording and judging, and their failures, never delay or change the messages. When the agent ends, our stdout ends,
-and we end with its exit code. When the client ends, the agent is stopped as every child of ours is: stdin
-closed, then SIGTERM, then SIGKILL.
+Recording and judging, and their failures, never delay or change the messages. When the agent exits, we close stdout and
+exit with its exit code. When the client disconnects, the agent is stopped like all our children: its stdin is closed,
+then SIGTERM, then SIGKILL.
 
-As a proxy in a conductor's chain it has no agent: `chain_proxy` says where each line of the conductor goes.
+As a proxy in a conductor's chain it has no agent. `chain_proxy` decides where each line of the conductor goes.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any
 
 from dragoman.check.tap.chain_proxy import ChainProxy
 from dragoman.check.tap.feed import Feed, FrameKind
-from dragoman.check.tap.pump import Pump, let_go, read, report_line, wait_broken, write
+from dragoman.check.tap.pump import Pump, close_stream, read, report_line, wait_broken, write
 from dragoman.check.tap.recorder_process import RecorderProcess, TapOptions
 from dragoman.proc import EVERYTHING, STDIN_GRACE_S, Child, ProcessExit, Supervisor
 from dragoman.text import TextCleaner
@@ -26,17 +26,18 @@ from dragoman.wire.framing import LineSplitter
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 FEED_END_S = 30.0
-"""The time to send the rest to the recorder when the agent has ended, which the client knows by then."""
+"""Time to send the remaining frames to the recorder after the agent's exit, which the client already knows."""
 
 
 STOP_S = 10.0
-"""The time for the agent to stop when we are told to; processes that are left end with us."""
+"""Time for the agent to stop when we are stopped. Remaining processes end with us."""
 
 
 class Tap:
-    """Made before there is an event loop or a thread, because it forks; without a command it is a proxy in a chain.
+    """Records and forwards the conversation. Without a command it is a proxy in a chain.
 
-    Raises NotRecorded, and OSError when the file of the findings cannot be made.
+    Create it before there is an event loop or a thread, because it forks. Raises RecordingError, and OSError if the
+    findings file cannot be created.
     """
 
     def __init__(self, command: Sequence[str], options: TapOptions) -> None:
@@ -45,9 +46,9 @@ class Tap:
         self._feed = Feed(self._recorder.pipe)
 
     async def run(self) -> ProcessExit:
-        """Pass everything until the agent or the conductor has ended, and say how.
+        """Forward everything until the agent or the conductor has ended. Return the exit.
 
-        Raises StartError, CommandNotFound.
+        Raises StartError and CommandNotFoundError.
         """
         if not self._command:
             await ProxyPump(self._feed).run()
@@ -64,18 +65,16 @@ class Tap:
                 raise
 
     def finish(self) -> None:
-        """Wait for the recorder, for a while: it writes the summary."""
+        """Wait for the recorder to write the summary, within a timeout."""
         left = self._feed.close(FEED_END_S)
         if left:
-            report_line(
-                f"the last {left:,} bytes passed, and were neither recorded nor judged: there was no time for it"
-            )
+            report_line(f"the last {left:,} bytes were passed on but neither recorded nor judged, because time ran out")
         if not self._recorder.wait():
-            report_line("that is a mistake in dragoman; everything was passed on all the same")
+            report_line("please report this; everything was still passed on")
 
 
 class ProxyPump:
-    """Takes the lines of a conductor, in a thread, and sends it those that a proxy has for it."""
+    """Reads the lines of a conductor in a thread, and writes the proxy's lines to it."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -99,7 +98,7 @@ class ProxyPump:
                 self._loop.call_soon_threadsafe(self._has_ended.set)
 
     def _relay(self, data: bytes) -> bytes:
-        relayed = [self._proxy.take(line) for line in self._splitter.feed(data)]
+        relayed = [self._proxy.relay(line) for line in self._splitter.feed(data)]
         for each in relayed:
             if each.shown:
                 self._feed.put(each.kind, each.shown + b"\n")
@@ -107,13 +106,13 @@ class ProxyPump:
 
 
 class _Passage:
-    """The two pumps, from the start of the agent to its end."""
+    """Copies bytes both ways between client and agent until the agent exits."""
 
     def __init__(self, child: Child, feed: Feed) -> None:
         self._child = child
         self._loop = asyncio.get_running_loop()
         self._client_gone, self._agent_silent = asyncio.Event(), asyncio.Event()
-        stdout, self._stdin = child.take_stdio()
+        stdout, self._stdin = child.claim_stdio()
         self._feed = feed
         self._inward = Pump(STDIN, self._stdin, FrameKind.CLIENT, feed)
         self._outward = Pump(stdout, STDOUT, FrameKind.AGENT, feed)
@@ -127,8 +126,8 @@ class _Passage:
         return await self.stop()
 
     async def stop(self, grace_s: float = STDIN_GRACE_S) -> ProcessExit:
-        """Stop the agent, and wait until the client has had its last words."""
-        let_go(self._stdin)
+        """Stop the agent and wait until the client has received its last output."""
+        close_stream(self._stdin)
         ran = self._child.exit is None
         ended = await self._child.stop(grace_s=grace_s)
         await self._agent_silent.wait()
@@ -136,31 +135,31 @@ class _Passage:
         return ended
 
     def _on_client_end(self) -> None:
-        let_go(self._stdin)
-        if self._inward.broken:  # the agent takes no more: let the client know
-            let_go(STDIN)
+        close_stream(self._stdin)
+        if self._inward.broken:  # the agent reads no more, so close the client's side as well
+            close_stream(STDIN)
         else:
             self._feed.put(FrameKind.EVENT, b"stdin closed")
-        # A client may close our stdin and read on; it is gone when nobody reads our stdout.
+        # A client may close our stdin and continue to read. It has disconnected when our stdout has no reader.
         if wait_broken(STDOUT, self._wake):
-            self._tell(self._client_gone.set)
+            self._call_in_loop(self._client_gone.set)
 
     def _on_agent_end(self) -> None:
-        let_go(self._stdout)
+        close_stream(self._stdout)
         os.close(self._waker)
         if self._outward.broken:
-            self._tell(self._client_gone.set)
+            self._call_in_loop(self._client_gone.set)
         else:
-            let_go(STDOUT)
-        self._tell(self._agent_silent.set)
+            close_stream(STDOUT)
+        self._call_in_loop(self._agent_silent.set)
 
-    def _tell(self, told: Callable[[], None]) -> None:
+    def _call_in_loop(self, callback: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop has ended before this thread
-            self._loop.call_soon_threadsafe(told)
+            self._loop.call_soon_threadsafe(callback)
 
 
 def exit_code(ended: ProcessExit) -> int:
-    """Return how a process ended as a shell has it."""
+    """Return the exit code of a process as a shell reports it."""
     return 128 + (ended.signal or 0) if ended.code is None else ended.code
 
 
@@ -171,7 +170,7 @@ def _describe(ended: ProcessExit, *, by_us: bool) -> bytes:
 
 
 def _stderr_passage() -> Callable[[bytes], None]:
-    """Return what passes on the agent's stderr: as it is to a program, safe to show to a person at a terminal."""
+    """Return the function for the agent's stderr: unchanged to a program, made safe for a terminal."""
     if not os.isatty(STDERR):
         return _pass_stderr
     decode, cleaner = getincrementaldecoder("utf-8")("replace").decode, TextCleaner()

@@ -1,7 +1,7 @@
-"""The trace of the Rust conductor: requests, answers and notifications between the links of a chain of components.
+"""The trace of the Rust conductor: requests, responses and notifications between the components of a chain.
 
-Each pair of neighbours is a conversation of its own, in which the component nearer to the client is the client. MCP
-messages are left out, because they are not ACP.
+Each pair of neighbours is one conversation. The component nearer to the client is its client. MCP messages are skipped,
+because they are not ACP.
 """
 
 import re
@@ -22,12 +22,12 @@ _NUMBERED = re.compile(r"(\d+)")
 
 
 def is_conductor(first: dict[str, Any]) -> bool:
-    """Tell whether the first object of a file is an event of such a trace."""
+    """Return whether the first object of a file is an event of such a trace."""
     return first.get("type") in KINDS and {"ts", "from", "to"} <= first.keys()
 
 
 def read_conductor(source: Source) -> Iterator[RecordedConversation]:
-    """Yield a conversation for each pair of neighbours. Raises TraceUnreadable."""
+    """Yield a conversation for each pair of neighbours. Raises TraceError."""
     conversations: dict[tuple[str, str], RecordedConversation] = {}
     foreign: set[str] = set()
     for number, event in source.objects():
@@ -57,7 +57,7 @@ def _add(source: Source, event: NumberedObject, conversations: dict[tuple[str, s
 
 
 def _place(component: str) -> tuple[int, int]:
-    """Return where a component is in the chain: the client first, the agent last."""
+    """Return the position of a component in the chain: the client first, the agent last."""
     name = component.lower()
     if name.startswith(("client", "agent")):
         return (0 if name.startswith("client") else 2), 0

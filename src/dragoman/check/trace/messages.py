@@ -1,14 +1,14 @@
-"""Recordings of messages, one a line: with a direction in each line, or messages alone.
+"""Recordings with one message per line, with or without a direction.
 
-Lines with a direction: `{"dir":"out","time":1763240000.5,"message":{…}}`. The direction is under one of several names,
-and the message is under another, as an object or as the text of the line, or is the object itself. `in` and `out` are
-as the client sees them, unless the first message with a known method shows that the agent recorded.
+**With a direction:** `{"dir":"out","time":1763240000.5,"message":{…}}`. The direction and the message each have one of
+several names. The message may be an object or the text of the line, or the object itself. `in` and `out` are from the
+client's view, unless the first message with a known method shows that the agent recorded.
 
-Messages alone, as acpx writes them: a method tells its sender, because only one side handles it. An answer goes to the
-side whose request has its id. When both sides have asked with the same id, the fields of the answer decide; without
-such fields, as in an error, it counts as the answer to the latest request, because a prompt waits while the agent
-asks, and not the other way round. The journal of an acpx session has lines of its own between the messages, and it
-goes on after a restart of the agent: each `initialize` begins another conversation.
+**Without a direction,** as acpx writes them: a method determines its sender, because only one side handles it. A
+response belongs to the request with its id. If both sides have an open request with that id, the fields of the response
+decide. Without such fields, as in an error, it counts as the response to the latest request, because a prompt waits
+while the agent sends requests, but not the reverse. The journal of an acpx session has its own lines between the
+messages, and continues after a restart of the agent. Each `initialize` starts another conversation.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ CANCEL = "$/cancel_request"
 
 
 def sender_of(method: object) -> Side | None:
-    """Return the side that sends a method; None if both do, or if it is not known."""
+    """Return the side that sends a method, or None if both do or if it is unknown."""
     if not isinstance(method, str):
         return None
     sides = {table[method].side for table in (METHODS, NOTIFICATIONS) if method in table}
@@ -34,25 +34,25 @@ def sender_of(method: object) -> Side | None:
 
 
 class Directions:
-    """Tells the sender of each message of one conversation, in order."""
+    """Determines the sender of each message of one conversation, in order."""
 
     def __init__(self) -> None:
         self._asked: dict[Side, dict[str, str]] = {"client": {}, "agent": {}}
         self._last: dict[str, Side] = {}
-        """The side that asked last with an id."""
+        """The side that last sent a request with an id."""
 
-    def tell(self, message: dict[str, Any]) -> Side:
+    def find_sender(self, message: dict[str, Any]) -> Side:
         """Return the sender of the next message."""
         if "method" not in message:
-            return self._tell_answer(message)
-        sender = self._tell_method(message)
+            return self._find_answer_sender(message)
+        sender = self._find_method_sender(message)
         if "id" in message:
             key = _key(message["id"])
             self._asked[sender][key] = str(message["method"])
             self._last[key] = sender
         return sender
 
-    def _tell_method(self, message: dict[str, Any]) -> Side:
+    def _find_method_sender(self, message: dict[str, Any]) -> Side:
         known = sender_of(message["method"])
         if known is not None:
             return known
@@ -62,7 +62,7 @@ class Directions:
             return "agent" if key in self._asked["agent"] and key not in self._asked["client"] else "client"
         return "client" if "id" in message else "agent"
 
-    def _tell_answer(self, message: dict[str, Any]) -> Side:
+    def _find_answer_sender(self, message: dict[str, Any]) -> Side:
         key = _key(message.get("id"))
         asked: list[Side] = [side for side in OTHER if key in self._asked[side]]
         if len(asked) == 2:
@@ -78,7 +78,7 @@ def _key(request_id: object) -> str:
 
 
 def _fits(method: str, message: dict[str, Any]) -> bool:
-    """Tell whether an answer has a member that the method's result has, or none where none is needed."""
+    """Return whether a response has a member of the method's result, or no members if none is required."""
     known = METHODS.get(method)
     result = message.get("result")
     if known is None or known.result is None or not isinstance(result, dict):
@@ -109,7 +109,7 @@ _BY_VIEW: dict[str, Side] = {
 _ARROWS = str.maketrans({"→": ">", "←": "<", "-": None, "_": None, " ": None, "=": None})
 
 MILLISECONDS_FROM = 1e11
-"""A greater number is no plausible time in seconds, so it is in milliseconds."""
+"""A greater number is not a plausible time in seconds, so it is in milliseconds."""
 
 
 class _Line(NamedTuple):
@@ -121,18 +121,18 @@ class _Line(NamedTuple):
 
 
 def is_directed(first: dict[str, Any]) -> bool:
-    """Tell whether the first object of a file has a direction and a message."""
+    """Return whether the first object of a file has a direction and a message."""
     return _find_direction(first) is not None and _find_message(first) is not None
 
 
 def read_directed(source: Source) -> Iterator[RecordedConversation]:
-    """Yield the one conversation of the file. Raises TraceUnreadable."""
+    """Yield the one conversation of the file. Raises TraceError."""
     lines = [_read(source, number, value) for number, value in source.objects()]
-    turned = _is_turned(lines)
+    is_agent_view = _is_agent_view(lines)
     began = next((line.at_s for line in lines if line.at_s), 0.0)
     conversation = RecordedConversation(source.path)
     for line in lines:
-        sender = OTHER[line.sender] if turned and line.by_view else line.sender
+        sender = OTHER[line.sender] if is_agent_view and line.by_view else line.sender
         conversation.add(sender, line.line, max(0.0, line.at_s - began))
     yield conversation
 
@@ -141,21 +141,24 @@ def _read(source: Source, number: int, value: dict[str, Any]) -> _Line:
     direction = _find_direction(value)
     if direction is None:
         raise source.unreadable(
-            f"expected the sender, under one of {', '.join(DIRECTION_NAMES[:4])}, as in client, agent, in or out",
+            f"no sender found; expected a field {', '.join(DIRECTION_NAMES[:3])} or {DIRECTION_NAMES[3]} with the "
+            "value client, agent, in or out",
             number,
         )
     message = _find_message(value)
     if message is None:
-        raise source.unreadable(f"expected the message, under one of {', '.join(MESSAGE_NAMES[:4])}", number)
+        raise source.unreadable(
+            f"no message found; expected a field {', '.join(MESSAGE_NAMES[:3])} or {MESSAGE_NAMES[3]}", number
+        )
     line = message.encode() if isinstance(message, str) else msgspec.json.encode(message)
     return _Line(direction[0], direction[1], _read_time(value), line.strip(), _method(message))
 
 
 def _find_direction(value: dict[str, Any]) -> tuple[Side, bool] | None:
     for name in DIRECTION_NAMES:
-        given = value.get(name)
-        if isinstance(given, str):
-            spelled = given.strip().lower().translate(_ARROWS)
+        direction = value.get(name)
+        if isinstance(direction, str):
+            spelled = direction.strip().lower().translate(_ARROWS)
             if spelled in _BY_NAME:
                 return _BY_NAME[spelled], False
             if spelled in _BY_VIEW:
@@ -181,8 +184,8 @@ def _method(message: Any) -> object:
     return message.get("method") if isinstance(message, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- any JSON
 
 
-def _is_turned(lines: list[_Line]) -> bool:
-    """Tell whether `in` and `out` are as the agent sees them: the first method that only one side sends decides."""
+def _is_agent_view(lines: list[_Line]) -> bool:
+    """Return whether `in` and `out` are from the agent's view. The first method that only one side sends decides."""
     for line in lines:
         known = sender_of(line.method)
         if line.by_view and known is not None:
@@ -191,15 +194,15 @@ def _is_turned(lines: list[_Line]) -> bool:
 
 
 def _read_time(value: dict[str, Any]) -> float:
-    given = next((value[name] for name in TIME_NAMES if name in value), 0.0)
-    if isinstance(given, str):
+    time = next((value[name] for name in TIME_NAMES if name in value), 0.0)
+    if isinstance(time, str):
         try:
-            return datetime.fromisoformat(given).timestamp()
+            return datetime.fromisoformat(time).timestamp()
         except ValueError:
             return 0.0
-    if not isinstance(given, (int, float)):
+    if not isinstance(time, (int, float)):
         return 0.0
-    seconds = float(given)
+    seconds = float(time)
     while seconds > MILLISECONDS_FROM:
         seconds /= 1000
     return seconds
@@ -207,16 +210,16 @@ def _read_time(value: dict[str, Any]) -> float:
 
 _MESSAGE = frozenset({"jsonrpc", "method", "result", "error"})
 _JOURNAL = "acpx."
-"""How the schema of a line begins that is acpx's own."""
+"""The prefix of the schema of acpx's own lines."""
 
 
 def is_bare(first: dict[str, Any]) -> bool:
-    """Tell whether the first object of a file is a message by itself, or begins a journal of acpx."""
+    """Return whether the first object of a file is a message, or starts a journal of acpx."""
     return _is_mark(first) or (bool(first.keys() & _MESSAGE) and ("jsonrpc" in first or "id" in first))
 
 
 def read_bare(source: Source) -> Iterator[RecordedConversation]:
-    """Yield the conversations of the file, one for each start of the agent. Raises TraceUnreadable."""
+    """Yield the conversations of the file, one for each start of the agent. Raises TraceError."""
     directions = Directions()
     conversation = RecordedConversation(source.path)
     count = 1
@@ -230,7 +233,7 @@ def read_bare(source: Source) -> Iterator[RecordedConversation]:
             count += 1
             directions = Directions()
             conversation = RecordedConversation(f"{source.path} ({count})")
-        conversation.add(directions.tell(message), msgspec.json.encode(message))
+        conversation.add(directions.find_sender(message), msgspec.json.encode(message))
     yield conversation
 
 

@@ -1,4 +1,4 @@
-"""The lines of a recording: numbered, decoded, from a plain file or a gzipped one."""
+"""The numbered, decoded lines of a recording, plain or gzipped."""
 
 import gzip
 import os
@@ -17,8 +17,8 @@ _GZIP = b"\x1f\x8b"
 _SHOWN_CHARACTERS = 60
 
 
-class TraceUnreadable(DragomanError):
-    """A file is no recording that is understood, or it is damaged at a line."""
+class TraceError(DragomanError):
+    """A file is not a known recording, or is damaged at a line."""
 
     def __init__(self, path: str, problem: str, line: int = 0) -> None:
         self.path = path
@@ -35,15 +35,15 @@ class NumberedObject(NamedTuple):
 
 
 class Source:
-    """A recording as it is in the file. Raises TraceUnreadable when it cannot be read, or is empty."""
+    """A recording as stored in a file. Raises TraceError if it cannot be read or is empty."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.data = _read(self.path)
         self.torn = False
-        """Whether the last line was cut short."""
+        """Whether the last line is incomplete."""
         if not self.data.strip():
-            raise self.unreadable("there is nothing in it")
+            raise self.unreadable("the file is empty")
 
     @property
     def first_line(self) -> bytes:
@@ -55,9 +55,9 @@ class Source:
         yield from self.data.splitlines(keepends=True)
 
     def objects(self) -> Iterator[NumberedObject]:
-        """Yield each line as the object that it is; a last one that was cut short is left out.
+        """Yield each line as an object. Skip an incomplete last line.
 
-        Raises TraceUnreadable at a line that is no object.
+        Raises TraceError at a line that is not an object.
         """
         lines = self.data.split(b"\n")
         for number, line in enumerate(lines, 1):
@@ -71,9 +71,9 @@ class Source:
             else:
                 raise self.unreadable(_explain(line), number)
 
-    def unreadable(self, problem: str, line: int = 0) -> TraceUnreadable:
+    def unreadable(self, problem: str, line: int = 0) -> TraceError:
         """Return the error about this file."""
-        return TraceUnreadable(self.path, problem, line)
+        return TraceError(self.path, problem, line)
 
 
 def _read(path: str) -> bytes:
@@ -84,15 +84,15 @@ def _read(path: str) -> bytes:
         return _decompress_torn(path)
     except (OSError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise TraceUnreadable(path, f"it cannot be read: {reason}") from None
+        raise TraceError(path, f"cannot be read: {reason}") from None
 
 
 def _decompress_torn(path: str) -> bytes:
-    """Return the readable part of a gzipped file that was cut short."""
+    """Return the readable part of an incomplete gzipped file."""
     try:
         return zlib.decompressobj(wbits=31).decompress(Path(path).read_bytes()).removeprefix(BOM_UTF8)
     except zlib.error as error:
-        raise TraceUnreadable(path, f"it cannot be decompressed: {error}") from None
+        raise TraceError(path, f"cannot be decompressed: {error}") from None
 
 
 def _decode(line: bytes) -> Any:
@@ -108,4 +108,4 @@ def _decode(line: bytes) -> Any:
 def _explain(line: bytes) -> str:
     text = line.decode(errors="replace").strip()
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-    return f"expected a JSON object a line, and found {shown!r}"
+    return f"expected one JSON object per line, found {shown!r}"

@@ -9,12 +9,11 @@ import msgspec
 from dragoman.check.conversation import RecordedConversation, Side
 from dragoman.check.judge import Judge
 from dragoman.check.judge.message import decode_object
-from dragoman.check.results import CheckReport, conclude, summarize
-from dragoman.check.rule import Role
+from dragoman.check.results import CheckReport, conclude, count_verdicts
 from dragoman.check.trace.conductor import is_conductor, read_conductor
 from dragoman.check.trace.messages import is_bare, is_directed, read_bare, read_directed
-from dragoman.check.trace.source import Source, TraceUnreadable
-from dragoman.protocol.trajectory import Kind, TrajectoryUnreadable, is_header, is_torn, read_records
+from dragoman.check.trace.source import Source, TraceError
+from dragoman.recording.trajectory import Kind, TrajectoryError, is_header, is_torn, read_records
 
 _SENDERS: dict[Kind, Side] = {
     "sent": "client",
@@ -26,7 +25,7 @@ _SENDERS: dict[Kind, Side] = {
 
 
 def read_own(source: Source) -> Iterator[RecordedConversation]:
-    """Yield the one conversation of the file. Raises TraceUnreadable."""
+    """Yield the one conversation of the file. Raises TraceError."""
     conversation = RecordedConversation(source.path)
     began = None
     try:
@@ -34,21 +33,21 @@ def read_own(source: Source) -> Iterator[RecordedConversation]:
             began = record.time if began is None else began
             line = msgspec.json.encode(record.message) if record.message else record.noise.encode()
             conversation.add(_SENDERS[record.kind], line, (record.time - began) / 1000, record.event)
-    except TrajectoryUnreadable as error:
-        raise TraceUnreadable(source.path, error.problem, error.line) from None
+    except TrajectoryError as error:
+        raise TraceError(source.path, error.problem, error.line) from None
     source.torn = is_torn(source.data)
     yield conversation
 
 
-__all__ = ["FORMATS", "Format", "Trace", "TraceUnreadable", "read_trace"]
+__all__ = ["FORMATS", "Format", "Trace", "TraceError", "read_trace"]
 
 Format = Literal["dragoman", "conductor", "directed", "messages"]
 
 FORMATS: dict[Format, str] = {
     "dragoman": "a trajectory of dragoman's client or tap",
     "conductor": "a trace of the Rust conductor",
-    "directed": "messages with a direction, one a line",
-    "messages": "messages alone, one a line, as acpx writes them",
+    "directed": "messages with a direction, one per line",
+    "messages": "messages without a direction, one per line, as acpx writes them",
 }
 
 _READERS: dict[Format, Callable[[Source], Iterator[RecordedConversation]]] = {
@@ -70,11 +69,11 @@ class Trace(NamedTuple):
     format: Format
     conversations: list[RecordedConversation]
     torn: bool
-    """Whether the last line was cut short, and so left out."""
+    """Whether the last line was incomplete and therefore left out."""
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
-    """Read a recording; gzipped ones too. Raises TraceUnreadable, with the number of the line at fault."""
+    """Read a plain or gzipped recording. Raises TraceError with the number of the wrong line."""
     source = Source(path)
     found = _detect(source)
     conversations = list(_READERS[found](source))
@@ -91,25 +90,25 @@ def _detect(source: Source) -> Format:
                 return name
     known = "; ".join(FORMATS.values())
     shown = msgspec.json.encode(sorted(first.value)).decode() if first is not None else "nothing"
-    raise source.unreadable(f"no known recording begins like this, with {shown}; known are: {known}", 1)
+    raise source.unreadable(f"this is not a known recording: it begins with {shown}; expected one of: {known}", 1)
 
 
-def check_trace(path: str | os.PathLike[str], roles: Sequence[Role] = ("agent", "client")) -> CheckReport:
-    """Judge a recording. Raises TraceUnreadable."""
+def check_trace(path: str | os.PathLike[str], sides: Sequence[Side] = ("agent", "client")) -> CheckReport:
+    """Judge a recording. Raises TraceError."""
     judges: list[Judge] = []
     for conversation in read_trace(path).conversations:
-        judge = Judge(conversation, roles=roles)
+        judge = Judge(conversation, sides=sides)
         judge.state.timeline.is_from_start = _is_from_start(conversation)
         for entry in conversation.entries:
             judge.see(entry)
         judge.end()
         judges.append(judge)
-    results = [result for role in roles for result in conclude(judges, role)]
-    return CheckReport(roles[0], results, summarize(results))
+    results = [result for side in sides for result in conclude(judges, side)]
+    return CheckReport(sides[0], results, count_verdicts(results))
 
 
 def _is_from_start(conversation: RecordedConversation) -> bool:
-    """Tell whether nothing can have come before: the client first asks for `initialize`, and has asked nothing else."""
+    """Return whether nothing can have come before: the client's first request is `initialize`."""
     for entry in conversation.entries:
         fields = decode_object(entry.line)
         if fields is None:

@@ -37,6 +37,11 @@ CASES = [
         [*RUNNING, cancel(), event("agent", "waited 5", 5.0)],
         [*RUNNING, cancel(), end(2, "cancelled")],
     ),
+    Case(
+        "ACP-PROMPT-001",
+        [*ASKING, cancel(), dismiss(), end(2, "endTurn")],
+        [*ASKING, cancel(), dismiss(), end(2, "cancelled")],
+    ),
     Case("ACP-CANCEL-101", [*ASKING, cancel(), permit()], [*ASKING, cancel(), dismiss()]),
     Case(
         "ACP-CANCEL-101",

@@ -1,4 +1,4 @@
-"""One rule with a conversation that breaks it and one that keeps it."""
+"""One rule with a conversation that breaks it and one that follows it."""
 
 from typing import NamedTuple
 

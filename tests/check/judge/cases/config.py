@@ -1,6 +1,6 @@
 from tests.check.judge.cases.case import Case
 from tests.check.judge.cases.mode import modes
-from tests.check.judge.talking import ask, give, refuse, session
+from tests.check.judge.talking import ask, refuse, respond, session
 
 
 def select(current: str = "fast", id_: str = "speed", **fields: object) -> dict[str, object]:
@@ -23,12 +23,12 @@ def choose(value: object, id_: str = "speed", **fields: object) -> object:
 
 
 def chosen(*options: object) -> object:
-    return give(5, {"configOptions": list(options)})
+    return respond(5, {"configOptions": list(options)})
 
 
 TWO = session(configOptions=[select(), select(id_="pace")])
 PARTLY = [*TWO, choose("slow"), chosen(select("slow"))]
-"""Whether the second option went with the value of the first cannot be known yet."""
+"""It is not known yet whether the second option depends on the value of the first."""
 
 SET = [*OPEN, choose("slow"), chosen(select("slow"))]
 BOTH = session(modes=modes(), configOptions=[mode_option()])

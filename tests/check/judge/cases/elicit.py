@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, call, give, prompt, refuse, session, tell
+from tests.check.judge.talking import ask, call, notify, prompt, refuse, respond, session
 
 BOTH = {"elicitation": {"form": {}, "url": {}}}
 OPEN = [*session(client=BOTH), prompt()]
@@ -18,11 +18,11 @@ def url(id_: int = 70, elicitation: str = "e1", where: str = "https://example.co
 
 
 def answer(action: str = "accept", id_: int = 70, **fields: object) -> object:
-    return give(id_, {"action": action} | fields, "client")
+    return respond(id_, {"action": action} | fields, "client")
 
 
 def complete(elicitation: str) -> object:
-    return tell("elicitation/complete", {"elicitationId": elicitation}, "agent")
+    return notify("elicitation/complete", {"elicitationId": elicitation}, "agent")
 
 
 CASES = [
@@ -40,7 +40,7 @@ CASES = [
     Case("ACP-ELICIT-007", [*OPEN, form(message="See https://example.com")], [*OPEN, form()]),
     Case("ACP-ELICIT-008", [*OPEN, url(url=None)], [*OPEN, url()]),
     Case("ACP-ELICIT-009", [*OPEN, form(toolCallId="c9")], [*OPEN, call(), form(toolCallId="c1")]),
-    Case("ACP-ELICIT-101", [*OPEN, form(), give(70, {"content": {}}, "client")], [*OPEN, form(), answer("decline")]),
+    Case("ACP-ELICIT-101", [*OPEN, form(), respond(70, {"content": {}}, "client")], [*OPEN, form(), answer("decline")]),
     Case("ACP-ELICIT-101", [*OPEN, form(), answer("maybe")], [*OPEN, form(), answer("_maybe")]),
     Case("ACP-ELICIT-008", [*OPEN, form(mode="sms")], [*OPEN, form(mode="_sms")]),
     Case(

@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, give, refuse, session
+from tests.check.judge.talking import ask, refuse, respond, session
 
 ABLE = {"sessionCapabilities": {"list": {}}}
 ABLE_MORE = {"sessionCapabilities": {"list": {}, "additionalDirectories": {}}}
@@ -11,7 +11,7 @@ def listing(id_: int = 9, **params: object) -> object:
 
 
 def page(*sessions: object, id_: int = 9, **fields: object) -> object:
-    return give(id_, {"sessions": list(sessions)} | fields)
+    return respond(id_, {"sessions": list(sessions)} | fields)
 
 
 def known(id_: str = "s1", cwd: str = "/work/p", **fields: object) -> object:

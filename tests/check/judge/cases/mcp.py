@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, event, give, initialize, new, refuse, session
+from tests.check.judge.talking import ask, event, initialize, new, refuse, respond, session
 
 STDIO = {"name": "files", "command": "/usr/bin/files", "args": [], "env": []}
 HTTP = {"type": "http", "name": "web", "url": "https://example.com", "headers": []}
@@ -33,7 +33,7 @@ CASES = [
     ),
     Case(
         "ACP-MCP-005",
-        [*initialize(), ask(1, "session/new", {"cwd": "/work/p"}), give(1, {"sessionId": "s1"})],
+        [*initialize(), ask(1, "session/new", {"cwd": "/work/p"}), respond(1, {"sessionId": "s1"})],
         [*initialize(), ask(1, "session/new", {"cwd": "/work/p"}), refuse(1, -32602)],
     ),
     Case("ACP-MCP-101", [*initialize(), opening(STDIO | {"env": {"A": "b"}})], [*initialize(), opening(STDIO)]),

@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, event, initialize, new, prompt, refuse, session, update
+from tests.check.judge.talking import ask, end, event, initialize, new, prompt, refuse, session, update
 
 MORE = {"sessionCapabilities": {"additionalDirectories": {}}}
 FILES = {"fs": {"readTextFile": True}}
@@ -35,6 +35,7 @@ CASES = [
         [*session(client=FILES), prompt(), read("/work/p/a.txt")],
         "warn",
     ),
+    Case("ACP-NEW-007", [*session(), prompt(), refuse(2, -32002)], [*session(), prompt(), end()]),
     Case("ACP-NEW-101", [*initialize(), *new(cwd="~/project")], session()),
     Case(
         "ACP-NEW-102",

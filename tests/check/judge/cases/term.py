@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, end, give, prompt, refuse, session
+from tests.check.judge.talking import ask, end, event, prompt, refuse, respond, session
 
 OPEN = [*session(client={"terminal": True}), prompt()]
 
@@ -9,7 +9,7 @@ def create(id_: int = 70, **params: object) -> object:
 
 
 def created(id_: int = 70, terminal: str = "t1") -> object:
-    return give(id_, {"terminalId": terminal}, "client")
+    return respond(id_, {"terminalId": terminal}, "client")
 
 
 def use(method: str, id_: int, terminal: str = "t1") -> object:
@@ -17,14 +17,19 @@ def use(method: str, id_: int, terminal: str = "t1") -> object:
 
 
 def output(text: str, id_: int = 71, **fields: object) -> object:
-    return give(id_, {"output": text, "truncated": False} | fields, "client")
+    return respond(id_, {"output": text, "truncated": False} | fields, "client")
 
 
 RUNNING = [*OPEN, create(), created()]
-EXITED = [*RUNNING, use("wait_for_exit", 71), give(71, {"exitCode": 0}, "client")]
-RELEASED = [*EXITED, use("release", 72), give(72, {}, "client")]
+EXITED = [*RUNNING, use("wait_for_exit", 71), respond(71, {"exitCode": 0}, "client")]
+RELEASED = [*EXITED, use("release", 72), respond(72, {}, "client")]
 SMALL = [*OPEN, create(outputByteLimit=4), created()]
-KILLED = [*RUNNING, use("kill", 75), give(75, {}, "client"), use("output", 71)]
+CUT = [*OPEN, create(command="echo", args=["abcdef"], outputByteLimit=4), created(), use("wait_for_exit", 72)]
+CUT += [respond(72, {"exitCode": 0}, "client"), use("output", 71)]
+DONE = {"exitStatus": {"exitCode": 0}}
+ASK_OUTPUT = [use("output", 71), output("", **DONE)]
+SLEEPING = [*OPEN, create(command="sleep", args=["60"]), created(), use("wait_for_exit", 72)]
+KILLED = [*RUNNING, use("kill", 75), respond(75, {}, "client"), use("output", 71)]
 
 CASES = [
     Case("ACP-TERM-001", [*session(), prompt(), create()], [*OPEN, create()]),
@@ -35,6 +40,23 @@ CASES = [
     Case("ACP-TERM-006", [*OPEN, create(env={"A": "b"})], [*OPEN, create(env=[{"name": "A", "value": "b"}])]),
     Case("ACP-TERM-101", [*RUNNING, create(71), created(71)], [*RUNNING, create(71), created(71, "t2")]),
     Case("ACP-TERM-102", [*SMALL, use("output", 71), output("abcdef")], [*SMALL, use("output", 71), output("abcd")]),
+    Case("ACP-TERM-102", [*CUT, output("cdef", **DONE)], [*CUT, output("cdef", truncated=True, **DONE)]),
+    Case(
+        "ACP-TERM-106",
+        [*SLEEPING, respond(72, {"exitCode": 0}, "client"), use("output", 71), output("", **DONE)],
+        [*SLEEPING, use("kill", 73), respond(72, {"exitCode": 0}, "client"), respond(73, {}, "client"), *ASK_OUTPUT],
+    ),
+    Case(
+        "ACP-WIRE-111",
+        [*SLEEPING, use("kill", 73), respond(73, {}, "client"), event("client", "waited 10", 10.0)],
+        [
+            *SLEEPING,
+            event("client", "waited 10", 10.0),
+            use("kill", 73),
+            respond(73, {}, "client"),
+            respond(72, None, "client"),
+        ],
+    ),
     Case(
         "ACP-TERM-103",
         [*RUNNING, use("output", 71), output("\ufffdtail", truncated=True)],
@@ -53,7 +75,7 @@ CASES = [
     ),
     Case(
         "ACP-TERM-107",
-        [*RUNNING, use("output", 71), give(71, {"output": 5, "truncated": False}, "client")],
+        [*RUNNING, use("output", 71), respond(71, {"output": 5, "truncated": False}, "client")],
         RUNNING,
     ),
 ]

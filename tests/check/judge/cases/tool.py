@@ -1,5 +1,5 @@
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, ask_permission, call, end, give, permit, progress, prompt, session
+from tests.check.judge.talking import ask, ask_permission, call, end, permit, progress, prompt, respond, session, update
 
 OPEN = [*session(), prompt()]
 DONE = [*OPEN, call(), progress(status="in_progress"), progress(status="completed")]
@@ -9,7 +9,7 @@ WITH_TERMINAL = [
     *session(client=TERMINAL),
     prompt(),
     ask(70, "terminal/create", {"sessionId": "s1", "command": "ls"}, "agent"),
-    give(70, {"terminalId": "t1"}, "client"),
+    respond(70, {"terminalId": "t1"}, "client"),
 ]
 
 CASES = [
@@ -53,6 +53,10 @@ CASES = [
         "ACP-TOOL-009",
         [*OPEN, call(locations=[{"path": "/a", "line": 0}])],
         [*OPEN, call(locations=[{"path": "/a", "line": 1}])],
+    ),
+    Case("ACP-TOOL-010", [*OPEN, call(), progress(status="success"), end()], [*DONE, end()]),
+    Case(
+        "ACP-WIRE-022", [*OPEN, call(), update("tool_call_update", tool_call_id="c1", status="completed"), end()], DONE
     ),
     Case("ACP-TOOL-010", [*OPEN, call(kind="magic")], [*OPEN, call(kind="edit")]),
     Case(

@@ -1,7 +1,7 @@
-"""Conversations of version 2 for its own rules, and for shared rules that are judged otherwise in it."""
+"""Version 2 conversations for its own rules, and for shared rules that it judges differently."""
 
 from tests.check.judge.cases.case import Case
-from tests.check.judge.talking import ask, cancel, event, give, line, refuse, tell
+from tests.check.judge.talking import ask, cancel, event, line, notify, refuse, respond
 from tests.check.judge.talking_v2 import (
     ACTION,
     FROM_START,
@@ -37,7 +37,7 @@ GIVEN = [*session(), *turn(message("four", "m1"))]
 TWICE = [*GIVEN, *turn(message("six", "m2"), id_=3, text="goodbye", message_id="u2")]
 HISTORY = [user(), message("four", "m1")]
 LATER = [user("goodbye", "u2"), message("six", "m2")]
-REPLAYED = [*GIVEN, resume(**FROM_START), *HISTORY, idle(), give(9)]
+REPLAYED = [*GIVEN, resume(**FROM_START), *HISTORY, idle(), respond(9)]
 CAN_CANCEL = {"capabilities": {"cancel": {}}}
 EXIT = {"exitStatus": {"exitCode": 0}}
 ASKED = [*BEGUN, START, ask_permission()]
@@ -64,12 +64,19 @@ def option(**fields: object) -> dict[str, object]:
     return plain | fields
 
 
-def ask_option(value: str = "b", id_: int = 7, name: str = "mode") -> object:
-    params = {"sessionId": "s1", "configId": name, "type": "id", "value": value}
+def ask_option(value: str = "b", id_: int = 7, name: str = "mode", kind: str = "id") -> object:
+    params = {"sessionId": "s1", "configId": name, "type": kind, "value": value}
     return ask(id_, "session/set_config_option", params)
 
 
 OPTIONAL = session(configOptions=[option()])
+TWO_OPTIONS = [
+    *session(configOptions=[option(), option(configId="model")]),
+    ask_option("c", name="model"),
+    refuse(7, -32602),
+    ask_option("a"),
+]
+HELD = [*BEGUN, prompt(3), cancel(), idle("cancelled")]
 
 
 def cancel_call(id_: str = "c1") -> object:
@@ -88,10 +95,14 @@ def hello(version: int = 2, **params: object) -> object:
     return ask("i", "initialize", {"protocolVersion": version, "capabilities": {}, "info": INFO} | params)
 
 
+def login(method_id: str) -> object:
+    return [ask(6, "auth/login", {"methodId": method_id}), respond(6)]
+
+
 UNSUPPORTED = {"code": -32022, "message": "no", "data": {"requested": 0, "supported": [1, 2]}}
 
 OWN = [
-    Case("ACP-INIT-011", [hello(), give("i", {"protocolVersion": 2, "capabilities": {}})], initialize()),
+    Case("ACP-INIT-011", [hello(), respond("i", {"protocolVersion": 2, "capabilities": {}})], initialize()),
     Case(
         "ACP-INIT-012",
         [hello(0), line("agent", {"id": "i", "error": UNSUPPORTED | {"data": {"supported": [2]}}})],
@@ -99,23 +110,23 @@ OWN = [
     ),
     Case("ACP-INIT-012", [hello(0), refuse("i", -32602)], [hello(0), line("agent", {"id": "i", "error": UNSUPPORTED})]),
     Case("ACP-INIT-108", [ask("i", "initialize", {"protocolVersion": 2, "capabilities": {}})], initialize()),
-    Case("ACP-RESUME-004", [*GIVEN, resume(), give(9)], [*GIVEN, resume(), idle(), give(9)]),
-    Case("ACP-RESUME-004", [*GIVEN, resume(**FROM_START), idle(), *HISTORY, give(9)], REPLAYED),
+    Case("ACP-RESUME-004", [*GIVEN, resume(), respond(9)], [*GIVEN, resume(), idle(), respond(9)]),
+    Case("ACP-RESUME-004", [*GIVEN, resume(**FROM_START), idle(), *HISTORY, respond(9)], REPLAYED),
     Case(
         "ACP-RESUME-005",
-        [*GIVEN, resume(replayFrom={"type": "_middle"}), idle(), give(9)],
+        [*GIVEN, resume(replayFrom={"type": "_middle"}), idle(), respond(9)],
         [*GIVEN, resume(replayFrom={"type": "_middle"}), refuse(9, -32602)],
     ),
     Case("ACP-RESUME-102", [*GIVEN, resume(cwd="/elsewhere/q")], [*GIVEN, resume()]),
     Case(
         "ACP-LOAD-008",
-        [*GIVEN, resume(**FROM_START), user("hello", "u9"), message("four", "m1"), idle(), give(9)],
+        [*GIVEN, resume(**FROM_START), user("hello", "u9"), message("four", "m1"), idle(), respond(9)],
         REPLAYED,
     ),
     Case(
         "ACP-CLOSE-005",
         [*session(), close(session_id=INVENTED), refuse(8, -32002)],
-        [*session(), close(session_id=INVENTED), give(8)],
+        [*session(), close(session_id=INVENTED), respond(8)],
     ),
     Case(
         "ACP-CONFIG-011",
@@ -123,9 +134,19 @@ OWN = [
         [*OPTIONAL, ask_option("c"), refuse(7, -32602)],
     ),
     Case(
+        "ACP-CONFIG-011",
+        [*TWO_OPTIONS, respond(7, {"configOptions": [option(), option(configId="model", currentValue="b")]})],
+        [*TWO_OPTIONS, respond(7, {"configOptions": [option(), option(configId="model")]})],
+    ),
+    Case(
         "ACP-CONFIG-012",
         session(configOptions=[option(options=[{"value": "a", "name": "A"}, {"value": "a", "name": "B"}])]),
         OPTIONAL,
+    ),
+    Case(
+        "ACP-CONFIG-013",
+        [*OPTIONAL, ask_option("b", kind="_number"), respond(7, {"configOptions": [option(currentValue="b")]})],
+        [*OPTIONAL, ask_option("b", kind="_number"), refuse(7, -32602)],
     ),
     Case(
         "ACP-PROMPT-010",
@@ -137,11 +158,37 @@ OWN = [
         [*session(), resume(session=INVENTED), no_session(session_id="s1")],
         [*session(), resume(session=INVENTED), no_session()],
     ),
-    Case("ACP-PROMPT-011", [*session(), prompt(), give(2)], GIVEN),
+    Case("ACP-PROMPT-011", [*session(), prompt(), respond(2)], GIVEN),
     Case("ACP-PROMPT-012", [*session(), prompt(), accept(), RUNNING, message("four", "m1"), idle()], GIVEN),
     Case("ACP-PROMPT-013", [*session(), prompt(), user(), RUNNING, message("four", "m1"), idle(), accept()], GIVEN),
+    Case(
+        "ACP-PROMPT-013",
+        [*session(), prompt(), user(), RUNNING, message("four", "m1"), idle(), event("agent", "waited 60", 60.0)],
+        GIVEN,
+    ),
     Case("ACP-PROMPT-014", [*session(), prompt(), accept(), user(), message("four", "m1"), idle()], GIVEN),
     Case("ACP-PROMPT-014", [*session(), prompt(), accept(), user(), event("agent", "waited 60")], GIVEN),
+    Case(
+        "ACP-PROMPT-014",
+        [*session(), prompt(), accept(), user(), message("four", "m1"), RUNNING, idle()],
+        [*session(), message("welcome", "m0"), prompt(), accept(), user(), message("again", "m0"), RUNNING, idle()],
+    ),
+    Case(
+        "ACP-PROMPT-014",
+        [*session(), prompt(), accept(), user(), START, RUNNING, call("completed"), idle()],
+        [
+            *session(),
+            terminal("t9"),
+            state("running", background=[{"type": "terminal", "terminalId": "t9"}]),
+            idle(background=[{"type": "terminal", "terminalId": "t9"}]),
+            prompt(),
+            accept(),
+            user(),
+            message("in the background", "m1"),
+            state("running", background=[{"type": "terminal", "terminalId": "t9"}]),
+            idle(background=[{"type": "terminal", "terminalId": "t9"}]),
+        ],
+    ),
     Case("ACP-PROMPT-015", [*BEGUN, message("four", "m1"), idle(None)], GIVEN),
     Case("ACP-PROMPT-016", [*BEGUN, message("four", "m1"), event("agent", "waited 60")], GIVEN, "warn"),
     Case(
@@ -186,12 +233,22 @@ OWN = [
     Case(
         "ACP-CANCEL-005",
         [*ASKED, cancel(), idle("cancelled")],
-        [*ASKED, cancel(), tell("$/cancel_request", {"requestId": 90}, "agent"), dismiss(), idle("cancelled")],
+        [*ASKED, cancel(), notify("$/cancel_request", {"requestId": 90}, "agent"), dismiss(), idle("cancelled")],
     ),
     Case(
         "ACP-CANCEL-006",
         [*session(), prompt(), cancel(), refuse(2, -32603, after_s=3.0)],
         [*session(), prompt(), cancel(), refuse(2, -32800)],
+    ),
+    Case(
+        "ACP-CANCEL-006",
+        [*BEGUN, prompt(3), close(), idle("cancelled"), respond(8), event("agent", "waited 5")],
+        [*BEGUN, prompt(3), close(), idle("cancelled"), respond(8), refuse(3, -32800), event("agent", "waited 5")],
+    ),
+    Case(
+        "ACP-CANCEL-006",
+        [*HELD, event("agent", "waited 5", 5.0)],
+        [*HELD, refuse(3, -32800), event("agent", "waited 5", 5.0)],
     ),
     Case(
         "ACP-MSG-001",
@@ -208,18 +265,25 @@ OWN = [
         [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), call("completed"), idle()],
         [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), call("completed", capabilities=None), idle()],
     ),
-    Case("ACP-TOOL-015", [*BEGUN, cancel_call(INVENTED), give(7)], [*BEGUN, cancel_call(INVENTED), refuse(7, -32602)]),
+    Case(
+        "ACP-TOOL-015", [*BEGUN, cancel_call(INVENTED), respond(7)], [*BEGUN, cancel_call(INVENTED), refuse(7, -32602)]
+    ),
     Case(
         "ACP-TOOL-016",
-        [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), cancel_call(), give(7), idle()],
+        [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), cancel_call(), respond(7), idle()],
         [
             *BEGUN,
             call("in_progress", title="Run", **CAN_CANCEL),
             cancel_call(),
-            give(7),
+            respond(7),
             call("cancelled", capabilities={}),
             idle(),
         ],
+    ),
+    Case(
+        "ACP-TOOL-017",
+        [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), cancel_call(), refuse(7, -32601)],
+        [*BEGUN, call("in_progress", title="Run", **CAN_CANCEL), cancel_call(), refuse(7, -32602)],
     ),
     Case(
         "ACP-TOOL-101",
@@ -238,8 +302,8 @@ OWN = [
     ),
     Case(
         "ACP-PERM-008",
-        [*ASKED, give(90, {"outcome": {"outcome": "_later"}}, "client"), call("in_progress")],
-        [*ASKED, give(90, {"outcome": {"outcome": "_later"}}, "client"), call("failed")],
+        [*ASKED, respond(90, {"outcome": {"outcome": "_later"}}, "client"), call("in_progress")],
+        [*ASKED, respond(90, {"outcome": {"outcome": "_later"}}, "client"), call("failed")],
     ),
     Case("ACP-TERM-007", [*BEGUN, terminal(output="text"), idle()], [*BEGUN, terminal(output={"data": ""}), idle()]),
     Case(
@@ -264,8 +328,13 @@ OWN = [
     ),
     Case(
         "ACP-TERM-012",
-        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), give(7), idle()],
-        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), give(7), terminal(capabilities={}, **EXIT), idle()],
+        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), respond(7), idle()],
+        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), respond(7), terminal(capabilities={}, **EXIT), idle()],
+    ),
+    Case(
+        "ACP-TERM-013",
+        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), refuse(7, -32601)],
+        [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal(), respond(7)],
     ),
     Case("ACP-TERM-108", [*BEGUN, terminal(), cancel_terminal()], [*BEGUN, terminal(**CAN_CANCEL), cancel_terminal()]),
     Case(
@@ -292,28 +361,28 @@ OWN = [
     ),
     Case("ACP-MCP-007", [*initialize(), new()[0], refuse(1, -32602)], session()),
 ]
-"""A case for each rule that only version 2 has."""
+"""One case for each rule that only version 2 has."""
 
 SHARED = [
     Case(
         "ACP-INIT-003",
-        [hello(65_535), give("i", {"protocolVersion": 65_535, "info": INFO})],
-        [hello(65_535), give("i", {"protocolVersion": 2, "info": INFO})],
+        [hello(65_535), respond("i", {"protocolVersion": 65_535, "info": INFO})],
+        [hello(65_535), respond("i", {"protocolVersion": 2, "info": INFO})],
     ),
     Case("ACP-INIT-001", [hello(), refuse("i", -32603)], initialize()),
     Case(
         "ACP-INIT-006",
         [*initialize(authMethods=[LOGIN]), ask(7, "auth/logout"), refuse(7, -32601)],
-        [*initialize(authMethods=[LOGIN]), ask(7, "auth/logout"), give(7)],
+        [*initialize(authMethods=[LOGIN]), ask(7, "auth/logout"), respond(7)],
     ),
     Case(
         "ACP-INIT-007",
         [*initialize(), ask(7, "session/list"), refuse(7, -32601)],
-        [*initialize(), ask(7, "session/list"), give(7, {"sessions": []})],
+        [*initialize(), ask(7, "session/list"), respond(7, {"sessions": []})],
     ),
     Case(
         "ACP-AUTH-005",
-        [*initialize(authMethods=[LOGIN]), ask(7, "auth/login", {"methodId": "magic"}), give(7)],
+        [*initialize(authMethods=[LOGIN]), ask(7, "auth/login", {"methodId": "magic"}), respond(7)],
         [*initialize(authMethods=[LOGIN]), ask(7, "auth/login", {"methodId": "magic"}), refuse(7, -32602)],
     ),
     Case(
@@ -346,41 +415,69 @@ SHARED = [
         [*initialize(), *new(mcpServers=[{"name": "m", "command": "/bin/m"}])],
         [*initialize(), *new(mcpServers=[])],
     ),
-    Case("ACP-LOAD-001", [*GIVEN, resume(**FROM_START), idle(), give(9)], REPLAYED),
+    Case(
+        "ACP-WIRE-011",
+        [*BEGUN, prompt(3), message("four", "m1"), idle(), event("agent", "waited 5", 5.0)],
+        [*BEGUN, prompt(3), message("four", "m1"), idle(), accept(3, "u2"), user("hello", "u2"), RUNNING, idle()],
+    ),
+    Case("ACP-NEW-101", [*GIVEN, resume(cwd="here")], [*GIVEN, resume()]),
+    Case(
+        "ACP-INIT-013",
+        [hello(), respond("i", {"protocolVersion": 2, "agentCapabilities": {}, "info": INFO})],
+        initialize(),
+    ),
+    Case(
+        "ACP-INIT-109",
+        [ask("i", "initialize", {"protocolVersion": 2, "clientCapabilities": {}, "info": INFO})],
+        initialize(),
+    ),
+    Case(
+        "ACP-INIT-001",
+        [*initialize(authMethods=[{"type": "agent", "id": "key", "name": "A key"}]), *login("key")],
+        initialize(),
+    ),
+    Case("ACP-INIT-007", [*GIVEN, close(), respond(8), resume(**FROM_START), refuse(9, -32601)], GIVEN),
+    Case("ACP-LOAD-001", [*GIVEN, resume(**FROM_START), idle(), respond(9)], REPLAYED),
     Case("ACP-LOAD-002", [*REPLAYED, user("late", "u7")], REPLAYED),
-    Case("ACP-LOAD-004", [*GIVEN, resume(**FROM_START), message("four", "m1"), idle(), give(9)], REPLAYED),
+    Case("ACP-LOAD-002", [*GIVEN, resume(**FROM_START), idle(), respond(9), *HISTORY], REPLAYED),
+    Case("ACP-LOAD-004", [*GIVEN, resume(**FROM_START), message("four", "m1"), idle(), respond(9)], REPLAYED),
     Case(
         "ACP-LOAD-005",
-        [*TWICE, resume(**FROM_START), *LATER, *HISTORY, idle(), give(9)],
-        [*TWICE, resume(**FROM_START), *HISTORY, *LATER, idle(), give(9)],
+        [*TWICE, resume(**FROM_START), *LATER, *HISTORY, idle(), respond(9)],
+        [*TWICE, resume(**FROM_START), *HISTORY, *LATER, idle(), respond(9)],
     ),
     Case(
         "ACP-LOAD-006",
-        [*TWICE, resume(**FROM_START), *HISTORY, idle(), give(9)],
-        [*TWICE, resume(**FROM_START), *HISTORY, *LATER, idle(), give(9)],
+        [*TWICE, resume(**FROM_START), *HISTORY, idle(), respond(9)],
+        [*TWICE, resume(**FROM_START), *HISTORY, *LATER, idle(), respond(9)],
     ),
-    Case("ACP-RESUME-001", [*GIVEN, resume(), *HISTORY, idle(), give(9)], [*GIVEN, resume(), idle(), give(9)]),
+    Case("ACP-RESUME-001", [*GIVEN, resume(), *HISTORY, idle(), respond(9)], [*GIVEN, resume(), idle(), respond(9)]),
     Case(
         "ACP-RESUME-002",
-        [*session(), resume(session=INVENTED), give(9)],
+        [*session(), resume(session=INVENTED), respond(9)],
         [*session(), resume(session=INVENTED), no_session()],
     ),
-    Case("ACP-RESUME-003", [*GIVEN, resume(), refuse(9, -32603)], [*GIVEN, resume(), idle(), give(9)], "warn"),
-    Case("ACP-CLOSE-001", [*BEGUN, close(), give(8)], [*BEGUN, close(), idle("cancelled"), give(8)]),
+    Case("ACP-RESUME-003", [*GIVEN, resume(), refuse(9, -32603)], [*GIVEN, resume(), idle(), respond(9)], "warn"),
+    Case("ACP-CLOSE-001", [*BEGUN, close(), respond(8)], [*BEGUN, close(), idle("cancelled"), respond(8)]),
     Case(
         "ACP-CLOSE-003",
-        [*GIVEN, close(), give(8), prompt(3), accept(3)],
-        [*GIVEN, close(), give(8), prompt(3), refuse(3, -32002)],
+        [*GIVEN, close(), respond(8), prompt(3), accept(3)],
+        [*GIVEN, close(), respond(8), prompt(3), refuse(3, -32002)],
+    ),
+    Case(
+        "ACP-CLOSE-003",
+        [*GIVEN, close(), respond(8), prompt(3), user("hello", "u2"), accept(3, "u2"), RUNNING, idle()],
+        [*GIVEN, close(), respond(8), prompt(3), refuse(3, -32002)],
     ),
     Case(
         "ACP-CLOSE-004",
-        [*GIVEN, close(), give(8), chunk("more", "m7")],
-        [*GIVEN, close(), give(8), ask(7, "session/list")],
+        [*GIVEN, close(), respond(8), chunk("more", "m7")],
+        [*GIVEN, close(), respond(8), ask(7, "session/list")],
     ),
     Case(
         "ACP-CONFIG-003",
-        [*OPTIONAL, ask_option(), give(7, {"configOptions": [option()]})],
-        [*OPTIONAL, ask_option(), give(7, {"configOptions": [option(currentValue="b")]})],
+        [*OPTIONAL, ask_option(), respond(7, {"configOptions": [option()]})],
+        [*OPTIONAL, ask_option(), respond(7, {"configOptions": [option(currentValue="b")]})],
     ),
     Case("ACP-CONFIG-005", session(configOptions=[option(), option()]), OPTIONAL),
     Case("ACP-CONFIG-102", [*OPTIONAL, ask_option(name="none")], [*OPTIONAL, ask_option()]),
@@ -400,6 +497,8 @@ SHARED = [
         [*session(), prompt(prompt=[{"type": "image", "data": "", "mimeType": "image/png"}])],
     ),
     Case("ACP-CANCEL-001", [*BEGUN, cancel(), idle(after_s=3.0)], [*BEGUN, cancel(), idle("cancelled")]),
+    Case("ACP-PROMPT-015", [*BEGUN, cancel(), idle(None, after_s=3.0)], [*BEGUN, cancel(), idle("cancelled")]),
+    Case("ACP-EXT-006", [*BEGUN, cancel(), idle("aborted", after_s=3.0)], [*BEGUN, cancel(), idle("cancelled")]),
     Case("ACP-CANCEL-002", [*BEGUN, cancel(), idle("error", after_s=3.0)], [*BEGUN, cancel(), idle("cancelled")]),
     Case(
         "ACP-CANCEL-003",
@@ -461,6 +560,16 @@ SHARED = [
             idle(),
         ],
     ),
+    Case(
+        "ACP-TERM-007",
+        [*BEGUN, terminal(**CAN_CANCEL), terminal(exitStatus=0, capabilities=None), idle()],
+        [*BEGUN, terminal(**CAN_CANCEL), terminal(**EXIT, capabilities=None), idle()],
+    ),
+    Case(
+        "ACP-TERM-008",
+        [*BEGUN, update("terminal_output_chunk", terminalId="t1", data=encode("a") + "="), idle()],
+        [*BEGUN, update("terminal_output_chunk", terminalId="t1", data=encode("a")), idle()],
+    ),
     Case("ACP-EXT-001", [*BEGUN, call(title="Run", mine=1), idle()], [*BEGUN, START, idle()]),
     Case("ACP-EXT-002", [*BEGUN, ask(5, "fs/read_text_file", {}, "agent")], [*BEGUN, ask(5, "_mine", {}, "agent")]),
     Case("ACP-EXT-102", [*session(), ask(5, "session/load", {})], [*session(), ask(5, "_mine", {})]),
@@ -470,6 +579,6 @@ SHARED = [
         [*BEGUN, update("usage_update", used=1, size=1), idle()],
     ),
 ]
-"""Cases for rules of both versions, where version 2 has other names or other ways."""
+"""Cases for shared rules for which version 2 has other names or procedures."""
 
 CASES = [*OWN, *SHARED]

@@ -6,21 +6,21 @@ from tests.check.judge.talking import (
     chunk,
     end,
     event,
-    give,
     initialize,
     line,
+    notify,
     permit,
     prompt,
     raw,
     refuse,
+    respond,
     session,
-    tell,
     update,
 )
 
 HELLO = initialize()
 PING = [ask(7, "session/list"), refuse(7, -32601)]
-"""A request that any agent answers, advertised or not."""
+"""A request that any agent answers, even if it is not advertised."""
 BIG = "x" * 70_000
 CLIENT_PING = [ask(70, "_ping", {}, "agent"), refuse(70, -32601, "client")]
 OPEN = session({"loadSession": True})
@@ -56,7 +56,12 @@ CASES = [
     Case(
         "ACP-WIRE-004",
         [*HELLO, ask(7, "_ping"), line("agent", {"id": 7, "error": None, "result": {}})],
-        [*HELLO, ask(7, "_ping"), give(7)],
+        [*HELLO, ask(7, "_ping"), respond(7)],
+    ),
+    Case(
+        "ACP-WIRE-004",
+        [*HELLO, PING[0], line("agent", {"error": {"code": -32601, "message": "no"}}), event("agent", "waited 5", 5.0)],
+        [*HELLO, *PING],
     ),
     Case(
         "ACP-WIRE-005",
@@ -71,8 +76,8 @@ CASES = [
     ),
     Case(
         "ACP-WIRE-008",
-        [*HELLO, tell("_hm"), refuse(None, -32601), *PING],
-        [*HELLO, tell("_hm"), *PING],
+        [*HELLO, notify("_hm"), refuse(None, -32601), *PING],
+        [*HELLO, notify("_hm"), *PING],
     ),
     Case(
         "ACP-WIRE-009",
@@ -80,8 +85,17 @@ CASES = [
         [*HELLO, *PING],
     ),
     Case(
+        "ACP-WIRE-009",
+        [
+            *HELLO,
+            ask(7, "session/new", {"mcpServers": []}),
+            line("agent", {"id": 7, "error": {"code": "-32602", "message": "no"}}),
+        ],
+        [*HELLO, *PING],
+    ),
+    Case(
         "ACP-WIRE-010",
-        [*HELLO, ask(7, "no/such"), give(7)],
+        [*HELLO, ask(7, "no/such"), respond(7)],
         [*HELLO, ask(7, "no/such"), refuse(7, -32601)],
     ),
     Case(
@@ -117,8 +131,19 @@ CASES = [
         [*HELLO, ask(7, "session/list", {"_meta": {"x": BIG}}), refuse(7, -32601)],
     ),
     Case(
+        "ACP-WIRE-014",
+        [
+            *HELLO,
+            ask(7, "session/list", {"_meta": {"x": BIG}}),
+            refuse(None, -32700),
+            refuse(None, -32700),
+            event("agent", "waited 5", 5.0),
+        ],
+        [*HELLO, ask(7, "session/list", {"_meta": {"x": BIG}}), refuse(7, -32601)],
+    ),
+    Case(
         "ACP-WIRE-015",
-        [*HELLO, ask(7, "session/new", {"mcpServers": []}), give(7, {"sessionId": "s1"})],
+        [*HELLO, ask(7, "session/new", {"mcpServers": []}), respond(7, {"sessionId": "s1"})],
         [*HELLO, ask(7, "session/new", {"mcpServers": []}), refuse(7, -32602)],
         "warn",
     ),
@@ -141,7 +166,10 @@ CASES = [
     ),
     Case(
         "ACP-WIRE-020",
-        [*OPEN, tell("session/update", {"sessionId": 5, "update": {"sessionUpdate": "plan", "entries": []}}, "agent")],
+        [
+            *OPEN,
+            notify("session/update", {"sessionId": 5, "update": {"sessionUpdate": "plan", "entries": []}}, "agent"),
+        ],
         OPEN,
     ),
     Case(
@@ -149,7 +177,7 @@ CASES = [
         [
             *OPEN,
             prompt(),
-            tell(
+            notify(
                 "session/update",
                 {
                     "sessionId": "s1",
@@ -188,8 +216,8 @@ CASES = [
     ),
     Case(
         "ACP-WIRE-025",
-        [*HELLO, ask(7, "session/list"), tell("$/cancel_request", {"requestId": 7}), refuse(7, -32603, after_s=3.0)],
-        [*HELLO, ask(7, "session/list"), tell("$/cancel_request", {"requestId": 7}), refuse(7, -32800, after_s=3.0)],
+        [*HELLO, ask(7, "session/list"), notify("$/cancel_request", {"requestId": 7}), refuse(7, -32603, after_s=3.0)],
+        [*HELLO, ask(7, "session/list"), notify("$/cancel_request", {"requestId": 7}), refuse(7, -32800, after_s=3.0)],
     ),
     Case("ACP-WIRE-101", [*HELLO, raw("client", "hello?")], HELLO),
     Case("ACP-WIRE-102", [*HELLO, raw("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":"\xff"}}')], HELLO),
@@ -208,18 +236,18 @@ CASES = [
     ),
     Case(
         "ACP-WIRE-108",
-        [*HELLO, tell("_hm", {}, "agent"), refuse(None, -32601, "client"), *CLIENT_PING],
-        [*HELLO, tell("_hm", {}, "agent"), *CLIENT_PING],
+        [*HELLO, notify("_hm", {}, "agent"), refuse(None, -32601, "client"), *CLIENT_PING],
+        [*HELLO, notify("_hm", {}, "agent"), *CLIENT_PING],
     ),
     Case(
         "ACP-WIRE-108",
         [*ASKED, refuse(None, -32601, "client"), permit("ask")],
-        [*ASKED, tell("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
+        [*ASKED, notify("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
     ),
     Case(
         "ACP-WIRE-108",
         [*ASKED, refuse(None, -32601, "client"), event("client", "killed")],
-        [*ASKED, tell("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
+        [*ASKED, notify("_hm", {}, "agent"), permit("ask"), *CLIENT_PING],
     ),
     Case("ACP-WIRE-105", [*ASKED, refuse(None, -32601, "client")], [*ASKED, permit("ask")]),
     Case(
@@ -228,8 +256,13 @@ CASES = [
         [*HELLO, *CLIENT_PING],
     ),
     Case(
+        "ACP-WIRE-109",
+        [*HELLO, ask(70, "no/such", {}, "agent"), line("client", {"id": 70, "error": {"message": "no"}})],
+        [*HELLO, *CLIENT_PING],
+    ),
+    Case(
         "ACP-WIRE-110",
-        [*HELLO, ask(70, "no/such", {}, "agent"), give(70, {}, "client")],
+        [*HELLO, ask(70, "no/such", {}, "agent"), respond(70, {}, "client")],
         [*HELLO, ask(70, "no/such", {}, "agent"), refuse(70, -32601, "client")],
     ),
     Case(
@@ -259,22 +292,22 @@ CASES = [
         [
             *OPEN,
             ask(70, "session/request_permission", {"sessionId": "s1"}, "agent"),
-            give(70, {"outcome": {"outcome": "cancelled"}}, "client"),
+            respond(70, {"outcome": {"outcome": "cancelled"}}, "client"),
         ],
         [*OPEN, ask(70, "session/request_permission", {"sessionId": "s1"}, "agent"), refuse(70, -32602, "client")],
         "warn",
     ),
-    Case("ACP-WIRE-120", [*OPEN, tell("session/cancel", {"sessionId": 5})], OPEN),
+    Case("ACP-WIRE-120", [*OPEN, notify("session/cancel", {"sessionId": 5})], OPEN),
     Case(
         "ACP-WIRE-121",
         [*OPEN, prompt(prompt=[{"kind": "text", "text": "a"}])],
         [*OPEN, prompt()],
     ),
-    Case("ACP-WIRE-122", [*OPEN, tell("session/cancel", {"session_id": "s1"})], OPEN),
+    Case("ACP-WIRE-122", [*OPEN, notify("session/cancel", {"session_id": "s1"})], OPEN),
     Case(
         "ACP-WIRE-123",
         [*OPEN, ask(5, "session/cancel", {"sessionId": "s1"})],
-        [*OPEN, tell("session/cancel", {"sessionId": "s1"})],
+        [*OPEN, notify("session/cancel", {"sessionId": "s1"})],
     ),
     Case("ACP-WIRE-124", [*OPEN, ask(5, "fs/read_text_file", {"sessionId": "s1", "path": "/a"})], OPEN),
     Case(
@@ -282,11 +315,12 @@ CASES = [
         [
             *HELLO,
             CLIENT_PING[0],
-            tell("$/cancel_request", {"requestId": 70}, "agent"),
+            notify("$/cancel_request", {"requestId": 70}, "agent"),
             event("client", "waited 5", 5.0),
         ],
-        [*HELLO, CLIENT_PING[0], tell("$/cancel_request", {"requestId": 70}, "agent"), refuse(70, -32800, "client")],
+        [*HELLO, CLIENT_PING[0], notify("$/cancel_request", {"requestId": 70}, "agent"), refuse(70, -32800, "client")],
     ),
     Case("ACP-WIRE-026", [*HELLO, ask(1.5, "_ping", {}, "agent")], [*HELLO, ask(1, "_ping", {}, "agent")]),
     Case("ACP-WIRE-126", [*HELLO, ask(None, "_ping")], [*HELLO, ask("1", "_ping")]),
+    Case("ACP-WIRE-126", [*HELLO, *[ask(None, "_ping")] * 2], [*HELLO, ask("1", "_ping")]),
 ]

@@ -1,17 +1,18 @@
-"""Scenes about the connection: its first messages, lines that are no messages or very long, and its end."""
+"""Scenes about the connection: its first messages, invalid or very long lines, and its end."""
 
 import time
 
+from dragoman.check.driver.scenes.turns import BEGIN_S, find_permission_prompt
 from dragoman.check.driver.stage import Stage, is_agreed
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object
 
 FUTURE_VERSION = 65_535
-"""The highest version that the schema allows: no agent speaks it."""
+"""The highest version that the schema allows. No agent speaks it."""
 
 
-async def greet(stage: Stage) -> None:
-    """Wait for the agent to answer initialize, and send methods that do not exist."""
+async def initialize(stage: Stage) -> None:
+    """Wait for the agent to answer initialize, and call methods that do not exist."""
     options = stage.options
     began_s = time.monotonic()
     async with stage.open("greeting") as connection:
@@ -23,6 +24,8 @@ async def greet(stage: Stage) -> None:
             return
         stage.knowledge.greeting = reply.fields
         await connection.request(f"_{INVENTED}method", {"any": None}, options.timeout_s)
+        if connection.is_silent and not stage.has_process:  # its streams may not work, which scenes/http.py judges
+            return
         await connection.request(f"{INVENTED}method", {}, options.timeout_s, request_id="a string, as an id may be")
         connection.notify(f"_{INVENTED}method", {"any": None})
         connection.notify(f"{INVENTED}notification", {})
@@ -33,17 +36,17 @@ async def greet(stage: Stage) -> None:
 
 
 async def unknown_version(stage: Stage) -> None:
-    """Ask for a version that does not exist."""
+    """Request a version that does not exist."""
     async with stage.open("unknown version") as connection:
         if stage.dialect.version == 1:
             params: Object = {"protocolVersion": FUTURE_VERSION, "clientCapabilities": {}}
         else:
-            params = stage.hello(FUTURE_VERSION, {})
+            params = stage.initialize_params(FUTURE_VERSION, {})
         await connection.request("initialize", params, stage.options.start_timeout_s)
 
 
 async def log_in(stage: Stage) -> None:
-    """Say hello with a capability that does not exist, and ask for a session before the login and after it."""
+    """Initialize with a capability that does not exist, and open a session before and after the login."""
     async with stage.open("login") as connection:
         reply = await stage.initialize(connection, {f"{INVENTED}capability": {"level": 3}})
         if reply is None or not is_agreed(reply, stage.dialect.version):
@@ -53,11 +56,11 @@ async def log_in(stage: Stage) -> None:
             await stage.authenticate(connection)
             session_ids.append(await stage.new_session(connection, "after-login"))
         for session_id in filter(None, session_ids):
-            await stage.tidy(connection, session_id)
+            await stage.clean_up(connection, session_id)
 
 
-async def bad_hello(stage: Stage) -> None:
-    """Say hello with parameters that do not fit, until the agent takes them."""
+async def bad_initialize(stage: Stage) -> None:
+    """Initialize with wrong parameters until the agent accepts them."""
     wrong: tuple[Object, ...] = ({"protocolVersion": "1"}, {})
     async with stage.open("hello with wrong parameters") as connection:
         for params in wrong:
@@ -66,9 +69,9 @@ async def bad_hello(stage: Stage) -> None:
                 return
 
 
-# None of them has bytes that are not UTF-8: a client must not send those, and many agents decode strictly.
+# No line contains invalid UTF-8. A client must not send that, and many agents decode strictly.
 STRANGE = (
-    b"this is no JSON",
+    b"this is not JSON",
     b'{"jsonrpc":"2.0","id":77,"method":',
     b"42",
     b"[]",
@@ -80,19 +83,20 @@ LONG_BYTES = 1_000_000
 
 
 async def strange_lines(stage: Stage) -> None:
-    """Send lines that are no messages, each followed by a request that is one."""
+    """Send lines that are not messages, each followed by a valid request. The first request has no line before it."""
     async with stage.joined("strange lines") as connection:
-        for line in STRANGE:
-            connection.send(line)
+        for line in (b"", *STRANGE):
+            if line:
+                connection.send(line)
             if await connection.request(f"_{INVENTED}method", {}, stage.options.timeout_s) is None:
                 return
 
 
 async def long_line(stage: Stage) -> None:
-    """Send a message of a megabyte."""
+    """Send a message of one megabyte."""
     params: Object = {"cwd": str(stage.directory("long")), "mcpServers": []}
     async with stage.joined("a long line") as connection:
-        # The same comes in short before it: an agent that does not answer that is not blamed for the length.
+        # The same message is first sent short. An agent that does not answer it is not blamed for the length.
         for meta in ("short", "x" * LONG_BYTES):
             sent = {**params, "_meta": {"dragoman.check": meta}}
             reply = await connection.request("session/new", sent, stage.options.turn_timeout_s)
@@ -100,23 +104,29 @@ async def long_line(stage: Stage) -> None:
                 return
             session_id = reply.fields.get("sessionId")
             if isinstance(session_id, str):
-                await stage.tidy(connection, session_id)
+                await stage.clean_up(connection, session_id)
 
 
 async def close_input(stage: Stage) -> None:
-    """Leave, as an editor does: close its stdin, and see that it ends."""
+    """Leave as an editor does: close its stdin, and check that it exits."""
     if not stage.has_process:
         return
     async with stage.joined("stdin closed") as connection:
         await stage.new_session(connection, "closed")
         if await connection.leave(stage.options.exit_timeout_s):
-            await connection.see_orphans()
+            await connection.record_orphans()
 
 
 async def close_in_mid_line(stage: Stage) -> None:
-    """Die, as an editor does: in the middle of a message."""
+    """Exit as an editor does: in the middle of a message, while the agent waits for a permission if it requests one."""
     if not stage.has_process:
         return
+    prompt = await find_permission_prompt(stage)
     async with stage.joined("stdin closed in the middle of a line") as connection:
+        session_id = await stage.new_session(connection, "cut-off") if stage.knowledge.permission_prompt else None
+        if session_id is not None:
+            connection.services.permission = "hold"
+            call = connection.prompt(session_id, prompt)
+            await connection.wait_until(lambda: bool(connection.services.held) or call.done(), BEGIN_S)
         connection.send_part(b'{"jsonrpc":"2.0","id":5,"method":"session/n')
         await connection.leave(stage.options.exit_timeout_s)

@@ -1,4 +1,4 @@
-"""Scenes about MCP servers given to a session, and a small MCP server over HTTP, which answers each POST with JSON."""
+"""Scenes about a session's MCP servers, and a small MCP server over HTTP that answers each POST with JSON."""
 
 import asyncio
 import os
@@ -15,6 +15,7 @@ import msgspec
 from dragoman.check.driver import mcp_server
 from dragoman.check.driver.connection import ORPHAN_S, ProbeConnection
 from dragoman.check.driver.mcp_server import answer
+from dragoman.check.driver.scenes.turns import finish
 from dragoman.check.driver.scenes.work import run
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge.message import Object, part, text
@@ -25,7 +26,7 @@ MAX_BODY_BYTES = 1_000_000
 
 @asynccontextmanager
 async def http_server() -> AsyncGenerator[str]:
-    """Serve at the address that is yielded, until the context ends."""
+    """Serve at the yielded address until the context ends."""
     server = await asyncio.start_server(_serve, HOST, 0)
     try:
         yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}/mcp"
@@ -40,7 +41,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         writer.write(_respond(head, body))
         await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-        pass  # it went away, or does not speak HTTP: the judge sees its messages to us
+        pass  # the agent disconnected or does not speak HTTP, and the judge sees its messages to us
     finally:
         writer.close()
 
@@ -70,19 +71,19 @@ def _response(status: str, body: bytes = b"") -> bytes:
 
 
 CONNECT_S = 3.0
-"""The time for a server to start: an interpreter on a busy machine takes a second."""
+"""Time for a server to start. An interpreter on a busy machine needs a second."""
 
-LOOK_S = 0.02
+POLL_S = 0.02
 
 _UNTRUSTED = re.compile(
     r"untrusted|(?:\bnot|n't)\s+(?:\w+\s+){0,4}trust|trust\w*\s+(?:\w+\s+){0,3}(?:folder|directory|workspace)",
     re.IGNORECASE,
 )
-"""Words of agents that start no servers in a directory before the user trusts it."""
+"""Phrases of agents that start no servers in a directory before the user trusts it."""
 
 
-async def give_server(stage: Stage) -> None:
-    """Give a session a server, and see that it is started, is no other session's, and ends with the agent."""
+async def add_server(stage: Stage) -> None:
+    """Pass a server to a session, and check that it starts, belongs only to that session, and exits with the agent."""
     is_offered = stage.dialect.version == 1 or stage.offers("mcpCapabilities.stdio")
     if not stage.has_process or not is_offered:
         return
@@ -108,67 +109,67 @@ async def give_server(stage: Stage) -> None:
             started = await _started(marks, 1, connect_s)
         if not started:
             if stage.options.prompt:
-                connection.note_event("mcp untrusted check" if _says_untrusted(connection) else "mcp missed check")
+                connection.record_event("mcp untrusted check" if _says_untrusted(connection) else "mcp missed check")
             return
-        connection.note_event("mcp connected check")
+        connection.record_event("mcp connected check")
         await _open_another(stage, connection, marks, time.monotonic() - asked_s)
         if await connection.leave(stage.options.exit_timeout_s):
-            await connection.see_orphans(await _left(marks))
+            await connection.record_orphans(await _count_left(marks))
 
 
 def _says_untrusted(connection: ProbeConnection) -> bool:
-    """Tell whether the agent says, to us or on stderr, that it does not trust the directory of the session."""
+    """Return whether the agent says, to us or on stderr, that it does not trust the session's directory."""
     contents = (part(part(each, "update"), "content") for each in connection.updates)
-    said = "".join(text(each, "text") or "" for each in contents)
+    output = "".join(text(each, "text") or "" for each in contents)
     lines = (
         each.line.decode(errors="replace") for each in connection.judge.conversation.entries if each.sender == "agent"
     )
-    return any(map(_UNTRUSTED.search, (said, connection.transport.stderr_tail, *lines)))
+    return any(map(_UNTRUSTED.search, (output, connection.transport.stderr_tail, *lines)))
 
 
-async def give_http_server(stage: Stage) -> None:
-    """Give a session a server over HTTP, if the agent says that it takes those."""
+async def add_http_server(stage: Stage) -> None:
+    """Pass a server over HTTP to a session, if the agent supports this."""
     if not stage.offers("mcpCapabilities.http"):
         return
     async with http_server() as url, stage.joined("an MCP server over HTTP") as connection:
         server: Object = {"type": "http", "name": "check", "url": url, "headers": []}
         session_id = await stage.new_session(connection, "served-over-http", [server])
         if session_id is not None:
-            await stage.tidy(connection, session_id)
+            await stage.clean_up(connection, session_id)
 
 
 async def _open_another(stage: Stage, connection: ProbeConnection, marks: Path, start_s: float) -> None:
-    """Open a session without a server, and see whether it starts one in twice the time that the first took."""
+    """Open a session without a server. Record whether it starts one in twice the time that the first session needed."""
     before = len(_pids(marks))
     other = await stage.new_session(connection, "not-served")
     if other is not None and stage.options.prompt:
         await _prompt(stage, connection, other)
     leaked = await _started(marks, before + 1, min(2 * start_s, CONNECT_S))
-    connection.note_event("mcp leaked check" if leaked else "mcp alone check")
+    connection.record_event("mcp leaked check" if leaked else "mcp alone check")
 
 
 async def _prompt(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
-    """Send a prompt and wait for the end of its work, which in version 2 is not its answer."""
-    words = stage.options.turns[0].prompt
+    """Send a prompt and wait for the end of its work, which in version 2 comes after its answer."""
+    prompt = stage.options.turns[0].prompt
     if stage.dialect.version == 1:
-        await connection.finish(connection.prompt(session_id, words), stage.options.turn_timeout_s)
+        await finish(stage, connection, connection.prompt(session_id, prompt))
     else:
-        await run(stage, connection, session_id, words)
+        await run(stage, connection, session_id, prompt)
 
 
 async def _started(marks: Path, count: int, timeout_s: float) -> bool:
-    """Wait until so many servers have left their marks; False when they do not in time."""
+    """Wait until this many servers have left their markers. Return False on a timeout."""
     until = time.monotonic() + timeout_s
-    while len(_pids(marks)) < count and time.monotonic() < until:  # noqa: ASYNC110 -- other processes leave the marks
-        await asyncio.sleep(LOOK_S)
+    while len(_pids(marks)) < count and time.monotonic() < until:  # noqa: ASYNC110 -- other processes write the markers
+        await asyncio.sleep(POLL_S)
     return len(_pids(marks)) >= count
 
 
-async def _left(marks: Path) -> int:
-    """Count the servers that still run a while after their agent has ended."""
+async def _count_left(marks: Path) -> int:
+    """Count the servers that still run a while after their agent has exited."""
     until = time.monotonic() + ORPHAN_S
     while (left := sum(map(_is_alive, _pids(marks)))) and time.monotonic() < until:  # noqa: ASYNC110 -- processes
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     return left
 
 

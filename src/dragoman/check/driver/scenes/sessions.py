@@ -1,8 +1,9 @@
-"""Scenes about sessions: good and bad requests for them, their settings, lists, and loading them again."""
+"""Scenes about sessions: valid and invalid requests, settings, lists, and loading sessions again."""
 
 from typing import Any
 
 from dragoman.check.driver.connection import AgentAnswer, ProbeConnection
+from dragoman.check.driver.scenes.turns import finish
 from dragoman.check.driver.stage import Stage
 from dragoman.check.judge import INVENTED
 from dragoman.check.judge.message import Object, part, parts
@@ -11,7 +12,7 @@ NOBODY = f"{INVENTED}session"
 
 
 async def bad_parameters(stage: Stage) -> None:
-    """Ask for sessions with parameters that are wrong."""
+    """Open sessions with wrong parameters."""
     good: Object = {"cwd": str(stage.directory("bad")), "mcpServers": []}
     timeout_s = stage.options.timeout_s
     bad: list[Object] = [
@@ -25,23 +26,23 @@ async def bad_parameters(stage: Stage) -> None:
     async with stage.joined("bad parameters") as connection:
         for params in bad:
             await connection.request("session/new", params, timeout_s)
-        for params in lost:  # which an agent may take, and then it may need its time
+        for params in lost:  # an agent may accept these, and then needs more time
             await connection.request("session/new", params, stage.options.turn_timeout_s)
         await send_bad_prompts(stage, connection)
 
 
 async def send_bad_prompts(stage: Stage, connection: ProbeConnection) -> None:
-    """Prompt a new session without a prompt, and with one that is no list."""
+    """Prompt a new session without a prompt, and with a prompt that is not a list."""
     timeout_s = stage.options.timeout_s
     session_id = await stage.new_session(connection, "bad")
     if session_id is not None:
         await connection.request("session/prompt", {"sessionId": session_id}, timeout_s)
         await connection.request("session/prompt", {"sessionId": session_id, "prompt": "text"}, timeout_s)
-        await stage.tidy(connection, session_id)
+        await stage.clean_up(connection, session_id)
 
 
 async def options(stage: Stage) -> None:
-    """Set every mode and every option that a session has, and some that it has not."""
+    """Set every mode and option that a session has, and some that it does not have."""
     async with stage.joined("modes and options") as connection:
         params: Object = {"cwd": str(stage.directory("options")), "mcpServers": []}
         reply = await connection.request("session/new", params, stage.options.turn_timeout_s)
@@ -50,7 +51,7 @@ async def options(stage: Stage) -> None:
             return
         await _set_modes(stage, connection, session_id, part(reply.fields, "modes"))
         await _set_options(stage, connection, session_id, parts(reply.fields, "configOptions"))
-        await stage.tidy(connection, session_id)
+        await stage.clean_up(connection, session_id)
 
 
 async def _set_modes(stage: Stage, connection: ProbeConnection, session_id: str, modes: Object) -> None:
@@ -70,7 +71,8 @@ async def _set_options(stage: Stage, connection: ProbeConnection, session_id: st
                 "session/set_config_option", {**params, "type": "boolean", "value": True}, timeout_s
             )
         else:
-            # Another value and back: an option may change the cost or the rights of the agent.
+            # Set another value and then the first one, because an option may change the cost or the rights of the
+            # agent.
             for value in (*find_option_values(option)[:2], option.get("currentValue"), f"{INVENTED}value"):
                 await connection.request("session/set_config_option", {**params, "value": value}, timeout_s)
     if options:
@@ -79,7 +81,7 @@ async def _set_options(stage: Stage, connection: ProbeConnection, session_id: st
 
 
 def find_option_values(option: Object) -> list[Any]:
-    """Return the values of an option, also of its groups."""
+    """Return the values of an option, including those in groups."""
     found: list[Any] = []
     for each in parts(option, "options"):
         members = parts(each, "options") if "options" in each else [each]
@@ -109,22 +111,26 @@ async def unknown_sessions(stage: Stage) -> None:
 
 async def unadvertised(stage: Stage) -> None:
     """Call methods that the agent has not advertised."""
-    place: Object = {"sessionId": NOBODY, "cwd": str(stage.directory("nobody")), "mcpServers": []}
     async with stage.joined("not advertised") as connection:
+        session_id = await stage.new_session(connection, "not-advertised")
+        known: Object = {"sessionId": session_id or NOBODY}
+        place: Object = {**known, "cwd": str(stage.directory("not-advertised")), "mcpServers": []}
         for method, capability, params in (
             ("session/load", "loadSession", place),
             ("session/resume", "sessionCapabilities.resume", place),
             ("session/list", "sessionCapabilities.list", {}),
-            ("session/close", "sessionCapabilities.close", {"sessionId": NOBODY}),
-            ("session/delete", "sessionCapabilities.delete", {"sessionId": NOBODY}),
+            ("session/close", "sessionCapabilities.close", known),
+            ("session/delete", "sessionCapabilities.delete", known),
             ("logout", "auth.logout", {}),
         ):
             if method in stage.dialect.methods and not stage.offers(capability):
                 await connection.request(method, params, stage.options.timeout_s)
+        if session_id is not None:
+            await stage.clean_up(connection, session_id)
 
 
 async def lists(stage: Stage) -> None:
-    """List sessions: all, those of one directory, the next pages, and a page that does not exist."""
+    """List all sessions, the sessions of one directory, the next pages, and a page that does not exist."""
     if not stage.offers("sessionCapabilities.list"):
         return
     timeout_s = stage.options.timeout_s
@@ -138,7 +144,7 @@ async def lists(stage: Stage) -> None:
         await connection.request("session/list", {"cwd": str(stage.directory("never-used"))}, timeout_s)
         await connection.request("session/list", {"cursor": f"{INVENTED}cursor"}, timeout_s)
         if session_id is not None:
-            await stage.tidy(connection, session_id)
+            await stage.clean_up(connection, session_id)
 
 
 NAME = "comes-back"
@@ -147,8 +153,8 @@ LOAD, RESUME, CLOSE = "session/load", "session/resume", "session/close"
 CAPABILITIES = {LOAD: "loadSession", RESUME: "sessionCapabilities.resume", CLOSE: "sessionCapabilities.close"}
 
 
-async def come_back(stage: Stage) -> None:
-    """Converse, resume, load and close, end the process, load and resume in new ones, and delete."""
+async def reopen_sessions(stage: Stage) -> None:
+    """Converse, resume, load and close a session. End the process, load and resume it in new ones, and delete it."""
     if not stage.options.prompt:
         return
     async with stage.greeted("before the end") as connection:
@@ -157,7 +163,7 @@ async def come_back(stage: Stage) -> None:
             return
         for turn in stage.options.turns[:2]:
             connection.services.permission = turn.permission
-            await connection.finish(connection.prompt(session_id, turn.prompt), stage.options.turn_timeout_s)
+            await finish(stage, connection, connection.prompt(session_id, turn.prompt))
         await _list(stage, connection)
         await _list(stage, connection, cwd=str(stage.directory(NAME)))
         await _reopen(stage, connection, session_id)
@@ -168,8 +174,8 @@ async def come_back(stage: Stage) -> None:
 
 
 async def _reopen(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
-    """Resume and load a session where it is open: there are agents that keep theirs in memory."""
-    # Resume first, because late updates of a load must not be taken for updates of the resume.
+    """Resume and load a session while it is open, because some agents keep sessions in memory."""
+    # Resume first, so that late updates of a load are not mistaken for updates of the resume.
     await _open(stage, connection, session_id, RESUME)
     await _open(stage, connection, session_id, LOAD)
     await connection.listen()
@@ -177,7 +183,7 @@ async def _reopen(stage: Stage, connection: ProbeConnection, session_id: str) ->
 
 
 async def _close(stage: Stage, connection: ProbeConnection, session_id: str) -> None:
-    """Close a session, and open it once more with the first method that the agent offers."""
+    """Close a session, and open it again with the first method that the agent offers."""
     opener = next((each for each in (LOAD, RESUME) if stage.offers(CAPABILITIES[each])), None)
     if opener is None or not stage.offers(CAPABILITIES[CLOSE]):
         return
@@ -199,7 +205,7 @@ async def _load(stage: Stage, session_id: str) -> None:
 async def _resume(stage: Stage, session_id: str) -> None:
     async with stage.greeted("resumed in another process") as connection:
         await _open(stage, connection, session_id, RESUME)
-        await stage.tidy(connection, session_id)
+        await stage.clean_up(connection, session_id)
         if stage.offers("sessionCapabilities.delete"):
             await _list(stage, connection)
             await connection.request("session/delete", {"sessionId": session_id}, stage.options.timeout_s)
@@ -208,8 +214,12 @@ async def _resume(stage: Stage, session_id: str) -> None:
 async def _open(stage: Stage, connection: ProbeConnection, session_id: str, method: str) -> AgentAnswer | None:
     if not stage.offers(CAPABILITIES[method]):
         return None
+    before = len(connection.updates)
     place: Object = {"sessionId": session_id, "cwd": str(stage.directory(NAME)), "mcpServers": []}
-    return await connection.request(method, place, stage.options.turn_timeout_s)
+    reply = await connection.request(method, place, stage.options.turn_timeout_s)
+    if method == LOAD and not any("content" in part(each, "update") for each in connection.updates[before:]):
+        await connection.listen()  # the replay may be late
+    return reply
 
 
 async def _list(stage: Stage, connection: ProbeConnection, **params: str) -> None:

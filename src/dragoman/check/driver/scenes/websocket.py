@@ -1,4 +1,4 @@
-"""The scene of WebSockets: the upgrade, and frames."""
+"""The scene about WebSockets: the upgrade and frames."""
 
 import asyncio
 import time
@@ -18,19 +18,19 @@ from dragoman.check.judge import Judge
 from dragoman.check.judge.message import Object, decode_object
 from dragoman.protocol.address import Address
 from dragoman.protocol.streamable_http import CONNECTION_HEADER
-from dragoman.protocol.websocket import NoWebSocket, connect_websocket
+from dragoman.protocol.websocket import NoWebSocketError, connect_websocket
 
 UNKNOWN_METHOD = "_dragoman/check"
-"""A method that no agent has: every agent answers it, with an error."""
+"""A method that no agent has. Every agent answers it with an error."""
 
 
 class _ProbeSocket:
-    """A WebSocket, whose frames are entries of a conversation."""
+    """A WebSocket whose frames are entries of a conversation."""
 
     def __init__(self, socket: ClientConnection, judge: Judge, name: str) -> None:
         response = socket.response
         self.id = "" if response is None else response.headers.get(CONNECTION_HEADER, "")
-        self.seen: list[tuple[Object, ConversationEntry]] = []
+        self.received: list[tuple[Object, ConversationEntry]] = []
         self._socket = socket
         self._judge = judge
         self._name = name
@@ -38,13 +38,13 @@ class _ProbeSocket:
         self._judge_upgrade()
 
     def _judge_upgrade(self) -> None:
-        entry = self.note(f"101 {CONNECTION_HEADER}: {self.id or 'none'}")
+        entry = self.record_event(f"101 {CONNECTION_HEADER}: {self.id or 'none'}")
         if self.id:
-            self._judge.saw("ACP-WS-001")
+            self._judge.count_occasion("ACP-WS-001")
         else:
             self._judge.record_breach("ACP-WS-001", f"the upgrade was answered without {CONNECTION_HEADER}", (entry,))
 
-    def note(self, event: str) -> ConversationEntry:
+    def record_event(self, event: str) -> ConversationEntry:
         """Record an event."""
         return self._judge.conversation.add("agent", b"", time.monotonic() - self._start_s, f"{self._name}: {event}")
 
@@ -55,25 +55,25 @@ class _ProbeSocket:
             await self._socket.send(line, text=is_text)
 
     def count_answers(self, request_id: int | str) -> int:
-        """Return how many responses to a request have come."""
-        return sum(is_answer(message, request_id) for message, _ in self.seen)
+        """Return how many responses to a request have arrived."""
+        return sum(is_answer(message, request_id) for message, _ in self.received)
 
     async def read(self, request_id: int | str, timeout_s: float) -> bool:
-        """Read until a request is answered; False when it is not in time, or the socket is closed."""
+        """Read until a request is answered. Return False on a timeout, or if the socket is closed."""
         with suppress(TimeoutError, ConnectionClosed):
             async with asyncio.timeout(timeout_s):
                 while not self.count_answers(request_id):
-                    self._take(await self._socket.recv())
+                    self._receive(await self._socket.recv())
         return self.count_answers(request_id) > 0
 
     async def read_rest(self) -> None:
-        """Read what comes for a short time."""
+        """Read further frames for a short time."""
         with suppress(TimeoutError, ConnectionClosed):
             async with asyncio.timeout(LATE_S):
                 while True:
-                    self._take(await self._socket.recv())
+                    self._receive(await self._socket.recv())
 
-    def _take(self, frame: str | bytes) -> None:
+    def _receive(self, frame: str | bytes) -> None:
         line = frame.encode(errors="replace") if isinstance(frame, str) else frame
         entry = self._judge.conversation.add("agent", line, time.monotonic() - self._start_s)
         message = decode_object(line)
@@ -81,24 +81,24 @@ class _ProbeSocket:
             detail = "a text frame is not one JSON-RPC message" if isinstance(frame, str) else "a frame is binary"
             self._judge.record_breach("ACP-WS-002", detail, (entry,))
         else:
-            self._judge.saw("ACP-WS-002")
+            self._judge.count_occasion("ACP-WS-002")
         if message is not None:
-            self.seen.append((message, entry))
+            self.received.append((message, entry))
 
 
 @asynccontextmanager
 async def _greeted(stage: Stage, judge: Judge, name: str) -> AsyncGenerator[_ProbeSocket | None]:
-    """Open a WebSocket and say hello; None when there is none, or it does not answer."""
+    """Open a WebSocket and initialize. Yield None if there is none, or if it does not answer."""
     address = Address.parse(stage.options.url, token=stage.options.token)
     try:
         socket = await connect_websocket(address)
-    except NoWebSocket:  # a server may have HTTP alone
+    except NoWebSocketError:  # a server may only support HTTP
         yield None
         return
     async with socket:
         probe = _ProbeSocket(socket, judge, name)
         services = ClientServices(stage.root, stage.options.without, stage.dialect.version)
-        hello = stage.hello(stage.dialect.version, services.capabilities)
+        hello = stage.initialize_params(stage.dialect.version, services.capabilities)
         await probe.send(encode("initialize", hello, INITIALIZE_ID))
         yield probe if await probe.read(INITIALIZE_ID, stage.options.start_timeout_s) else None
 
@@ -116,8 +116,9 @@ async def frames(stage: Stage) -> None:
 
 
 async def _judge_separation(stage: Stage, judge: Judge, one: _ProbeSocket, other: _ProbeSocket) -> None:
+    """Use the same JSON-RPC id on two sockets concurrently, and judge whether each has its own answer."""
     if one.id and one.id == other.id:
-        entry = one.note(f"{CONNECTION_HEADER}: {one.id}, twice")
+        entry = one.record_event(f"{CONNECTION_HEADER}: {one.id}, twice")
         judge.record_breach("ACP-WS-004", f"two WebSockets have the same {CONNECTION_HEADER}", (entry,))
         return
     for socket in (one, other):
@@ -129,9 +130,9 @@ async def _judge_separation(stage: Stage, judge: Judge, one: _ProbeSocket, other
     if not any(answered):
         return
     if counts == [1, 1]:
-        judge.saw("ACP-WS-004")
+        judge.count_occasion("ACP-WS-004")
         return
-    entries = tuple(entry for each in (one, other) for message, entry in each.seen if is_answer(message, "same"))
+    entries = tuple(entry for each in (one, other) for message, entry in each.received if is_answer(message, "same"))
     detail = f"two WebSockets used the same JSON-RPC id, and had {counts[0]} and {counts[1]} responses, not one each"
     judge.record_breach("ACP-WS-004", detail, entries)
 
@@ -141,11 +142,11 @@ async def _judge_binary(stage: Stage, judge: Judge, socket: _ProbeSocket) -> Non
     await socket.send(encode(UNKNOWN_METHOD, {}, "text"))
     is_alive = await socket.read("text", stage.options.timeout_s)
     await socket.read_rest()
-    answers = tuple(entry for message, entry in socket.seen if is_answer(message, "binary"))
+    answers = tuple(entry for message, entry in socket.received if is_answer(message, "binary"))
     if answers:
         judge.record_breach("ACP-WS-003", "a request in a binary frame was answered", answers)
     elif not is_alive:
-        entry = socket.note("no answer to a text frame")
+        entry = socket.record_event("no answer to a text frame")
         judge.record_breach("ACP-WS-003", "after a binary frame, a request in a text frame got no answer", (entry,))
     else:
-        judge.saw("ACP-WS-003")
+        judge.count_occasion("ACP-WS-003")

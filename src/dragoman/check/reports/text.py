@@ -8,7 +8,7 @@ from dragoman.check.results import Evidence, Result, Verdict
 from dragoman.text import one_line
 
 MAX_EVIDENCE = 4
-"""Messages shown for a result; the other formats have all."""
+"""Maximum number of messages shown per result. The other formats show all."""
 
 _COLOURS: dict[Verdict, str] = {"error": "35", "fail": "31", "warn": "33", "pass": "32", "not_exercised": "2"}
 _ARROWS = {"client": "→", "agent": "←"}
@@ -16,7 +16,7 @@ _INDENT = " " * 6
 
 
 def render(subject: NamedReport, *, width: int = 100, colours: bool = False, verbose: bool = False) -> str:
-    """Write a report; `verbose` also shows rules that passed or were not exercised."""
+    """Render a report. `verbose` also shows rules that passed or were not exercised."""
     return "\n".join(_Terminal(width, colours=colours).lines(subject, verbose=verbose)) + "\n"
 
 
@@ -38,7 +38,7 @@ class _Terminal:
                 yield from self._short(result)
         elif subject.report.summary.not_exercised:
             yield ""
-            yield "Rules that were not exercised, and the occasions that they need: --verbose."
+            yield "--verbose also shows the rules that were not exercised, and what they need."
 
     def _result(self, result: Result, *, is_known: bool) -> Iterator[str]:
         known = " (known)" if is_known else ""
@@ -51,7 +51,7 @@ class _Terminal:
             yield f"{_INDENT}  … and {more} more"
         if result.fix:
             yield from self._wrapped(one_line(f"Fix: {result.fix}"))
-        yield f"{_INDENT}{self._faint(result.url or result.clause)}"
+        yield f"{_INDENT}{self._dim(result.url or result.clause)}"
 
     def _short(self, result: Result) -> Iterator[str]:
         yield f"{self._word(result.verdict)}  {result.key}  {result.title}"
@@ -59,9 +59,9 @@ class _Terminal:
             yield from self._wrapped(one_line(result.detail))
 
     def _evidence(self, evidence: Evidence) -> str:
-        said = evidence.event or evidence.line
+        line = evidence.event or evidence.line
         head = f"{_INDENT}  {evidence.n:>4} {_ARROWS[evidence.sender]} "
-        return self._faint(head + one_line(f"[{said}]" if evidence.event else said, self._width - len(head)))
+        return self._dim(head + one_line(f"[{line}]" if evidence.event else line, self._width - len(head)))
 
     def _wrapped(self, text: str) -> list[str]:
         return textwrap.wrap(text, self._width, initial_indent=_INDENT, subsequent_indent=_INDENT)
@@ -70,5 +70,5 @@ class _Terminal:
         word = WORDS[verdict].upper() if verdict in ("error", "fail", "warn") else WORDS[verdict]
         return f"\x1b[{_COLOURS[verdict]}m{word}\x1b[0m" if self._colours else word
 
-    def _faint(self, text: str) -> str:
+    def _dim(self, text: str) -> str:
         return f"\x1b[2m{text}\x1b[0m" if self._colours else text
