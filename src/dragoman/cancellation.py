@@ -1,7 +1,7 @@
 """Work that must not stop half-way when the task that waits for it is cancelled.
 
-`finish` makes the cancelled task wait until the work is done, so that nothing happens after it. `finish_in_thread` lets
-the cancelled task go at once; the work is done all the same, and then undone where that is possible.
+`finish` makes the cancelled task wait until the work is done, so that nothing happens afterwards. `finish_in_thread`
+lets the cancelled task end at once. Its work still completes, and is then undone if possible.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 async def finish(work: Awaitable[T], *, limit_s: float | None = None) -> T:
-    """Await work to its end; a cancellation that comes meanwhile is raised only then, in place of a result or an error.
+    """Await work to its end. A cancellation during the wait is raised only after that, instead of result or error.
 
-    `limit_s` bounds the wait after a cancellation; work that takes longer goes on by itself.
+    `limit_s` bounds the wait after a cancellation. Work that takes longer continues in the background.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -25,9 +25,9 @@ async def finish(work: Awaitable[T], *, limit_s: float | None = None) -> T:
 
 
 async def finish_in_thread(work: Callable[[], T], *, undo: Callable[[T], None] | None = None) -> T:
-    """Work in a thread; when the caller is cancelled meanwhile the work goes on, and is then undone if it can be.
+    """Run work in a thread. If the caller is cancelled, the work still completes, and `undo` receives its result.
 
-    Cancelling `asyncio.to_thread` itself would drop work that has no thread yet, and leave open what it was to close.
+    Cancelling `asyncio.to_thread` itself could drop work that has not started, and leave open what it should close.
     """
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
@@ -45,10 +45,10 @@ async def _wait(task: asyncio.Future[Any], limit_s: float | None) -> None:
         try:
             await asyncio.wait([task], timeout=None if end is None else end - loop.time())
         except asyncio.CancelledError:
-            continue  # the first one is raised in the end
+            continue  # the first cancellation is raised at the end
 
 
 def _settle(done: asyncio.Future[T], undo: Callable[[T], None] | None) -> None:
-    # Asking for the exception tells asyncio that it was seen.
+    # Retrieving the exception marks it as handled for asyncio.
     if not done.cancelled() and done.exception() is None and undo is not None:
         undo(done.result())

@@ -1,64 +1,73 @@
-"""Every exception that dragoman raises, in one tree; `tests/test_error_tree.py` checks that it is complete.
+"""Every exception that dragoman raises, in one tree. `tests/test_error_tree.py` checks that it is complete.
 
     DragomanError
-    ├── RpcError               a handler refuses: this is the answer to send
-    │   ├── MethodNotFound     there is no such method here
-    │   └── InvalidParams      the parameters of a request do not fit its schema
-    ├── RemoteError            the other side answered our request with an error
-    ├── InvalidResult          the other side's answer does not fit the schema
-    ├── ConnectionClosed       the connection is gone; no answer will come
-    │   └── ProcessDied        … because the process at its other end is
-    ├── WouldDeadlock          a notification handler called its own connection
-    ├── StartError             a process could not be started
-    │   └── CommandNotFound    … because there is no such command
-    ├── SessionUnknown         there is no such session
-    ├── SessionBusy            the session is open already, in this process or another
-    ├── SessionUnreadable      its file is there, but cannot be used as a session
-    ├── LogFailed              the log of a session cannot be written or read any more
-    │   └── LogFileFailed      because of its file
-    ├── BadCursor              a cursor that did not come from this list
-    ├── ServerFailure          an MCP server refused, broke the protocol, or is not there
-    ├── UnknownModel           there is no model of that name
-    ├── ModelFailure           the model could not answer
-    │   ├── ContextOverflow    … because the conversation outgrew it
-    │   └── MissingKey         … because it was given no key, or a wrong one
-    └── ScriptError            a model script is wrong, at this file and line
+    ├── RpcError                  a handler refuses, and this is the response to send
+    │   ├── MethodNotFoundError   the method does not exist here
+    │   └── InvalidParamsError    the parameters of a request do not fit its schema
+    ├── RemoteError               the other side answered our request with an error
+    ├── InvalidResultError        the other side's answer does not fit the schema
+    ├── ConnectionClosedError     the connection is closed, and no answer will arrive
+    │   └── ProcessDiedError      … because the process at its other end has died
+    ├── MessageTooLongError       our message is longer than any transport accepts
+    ├── DeadlockError             a notification handler called its own connection
+    ├── StartError                a process could not be started
+    │   └── CommandNotFoundError  … because the command does not exist
+    ├── SessionNotFoundError      the session does not exist
+    ├── SessionBusyError          the session is already open, in this process or another
+    ├── SessionUnreadableError    the file of the session exists but cannot be used
+    ├── LogError                  a session log can no longer be written or read
+    │   └── LogFileError          … because of its file
+    ├── InvalidCursorError        the cursor does not come from this list
+    ├── McpServerError            an MCP server refused, broke the protocol, or does not exist
+    ├── UnknownModelError         no model has this name
+    ├── ModelError                the model could not answer
+    │   ├── ContextOverflowError  … because the conversation is too long for it
+    │   └── MissingKeyError       … because it has no key, or a wrong one
+    └── ScriptError               a model script is wrong, at this file and line
 
-The exceptions of a single package are in its modules; a parent other than DragomanError is in brackets:
+The exceptions of a single package are in its modules. A parent other than DragomanError is in brackets:
 
-    agent     CallCancelled(ToolFailure), CallDenied, MissingArguments(ServerFailure), StateUnusable, TargetChanged,
-              ToolFailure, TurnOver
-    assistant BadKey, EditRefused, ImpossibleEdit(EditRefused), KeysUnusable(PrivateFileUnusable), MissingVariable,
-              NotConnected, PreferencesUnusable(PrivateFileUnusable), ProfileError, ServerUnusable, TrustFailed,
-              UnclearCommand, YamlError
-    bridge    AccessUnavailable, AgentsFileError(BridgeProblem), BadServedAddress, BridgeBusy(BridgeProblem),
-              BridgeProblem, CannotListen, ClientGone, HttpError, NodeGone, TokenUnusable(PrivateFileUnusable),
-              TooManyShares, TooManyViewers(BridgeProblem), WrongTransition
-    check     BadScript, BaselineUnusable, Flooded, NeverStarted, ReportUnreadable, TraceUnreadable, VersionNotSpoken
-    cli       AmbiguousSession(Refused), BadAgentsFile, BadColumn, BadImage, BadInput, BadProgram, CannotStart,
-              DownloadFailed, InstallFailed, JournalInUse, KitProblem, NoCommand, NoPlace, NoProvider,
-              NobodyToAsk(Refused), NothingToContinue(Refused), NothingToExport, OutputNotWritten, UnknownCommand,
-              UsageError
-    client    BadDirectory(Refused), BadRule, BadServer(Refused), CancelIgnored, ConnectFailed, EnvironmentUnusable,
-              MissingCapability(Refused), NeedsLogin, NotAnAgent(ConnectFailed), NotOffered(Refused),
-              PromptRunning(Refused), Refused, SessionClosed(Refused), StartTimeout(ConnectFailed), TurnStopped,
-              TurnTimeout, WrongVersion(ConnectFailed)
-    files     BadPath(PathError), FileProblem(PathError), NotAFile(PathError), NotText(PathError),
-              OutsideBoundary(PathError), PathError, PrivateFileUnusable, TooLarge(PathError)
-    home      BadHome
-    mcp       AuthorisationFailed(ServerFailure), BadAnnotation, HttpRefusal(ServerFailure),
-              KeyringUnusable(ServerFailure), NeedsAuthorisation(AuthorisationFailed),
-              SessionForgotten(ConnectionClosed), UnknownMethod(ServerFailure), UnsendableResult, UnusableFunction
-    protocol  AddressFailed(ConnectionClosed), BadAddress, LinkBroken, NoWebSocket(AddressFailed), NotRecorded,
-              TrajectoryUnreadable
-    runner    BadPlace
-    store     BadRetention, BadStoreAddress, DatabaseRefused(LogFailed), DatabaseUnavailable(LogFailed),
-              Fenced(LogFailed), LeaseLost(LogFailed), MoveFailed, ReceiverGone, SchemaMismatch(LogFailed),
-              SessionTaken(LogFailed), StoreNotInstalled, TooMuchWaits(LogFailed), UnreadableMessage
-    telemetry TelemetryUnavailable
+    agent     CallCancelledError(ToolError), CallDeniedError, MissingArgumentsError(McpServerError), StateError,
+              TargetChangedError, ToolError, TurnEndedError
+    assistant InvalidEditError(ProfileEditError), InvalidKeyError, KeysFileError(PrivateFileError),
+              MissingVariableError, ModelConnectError, NoModelServerError, PreferencesFileError(PrivateFileError),
+              ProfileEditError, ProfileError, TrustStoreError, UnclearCommandError, YamlError
+    bridge    AccessUnavailableError, AgentEndedError(NoAnswerError), AgentsFileError(BridgeError),
+              BridgeBusyError(BridgeError), BridgeError, ClientGoneError, HttpError, InvalidServedAddressError,
+              JournalInUseError, ListenError, NoAnswerError(BridgeError), NodeGoneError,
+              TokenFileError(PrivateFileError), TooManySharesError, TooManyTextsError, TooManyViewersError(BridgeError)
+    catalog   AgentEnvironmentError, AgentUnavailableError, DownloadError, InstallError, KnownAgentsError
+    check     BaselineError, ClientNotStartedError, FloodedError, InvalidScriptError, ReportError, TraceError,
+              UnsupportedVersionError
+    cli       AgentCommandError, AmbiguousSessionError(RequestNotSentError), InvalidColumnError, InvalidImageError,
+              InvalidInputError, InvalidProgramError, NoProviderError, NoTerminalError(RequestNotSentError),
+              NothingToContinueError(RequestNotSentError), OutputError, PortUnavailableError, ProjectError,
+              UnknownCommandError, UnlistedSessionError(RequestNotSentError), UsageError
+    client    CancelIgnoredError, ConnectError, EventsLostError, InvalidDirectoryError(RequestNotSentError),
+              InvalidRuleError, InvalidServerError(RequestNotSentError), LoginRequiredError,
+              MissingCapabilityError(RequestNotSentError), NotAnAgentError(ConnectError),
+              NotOfferedError(RequestNotSentError), NothingToExportError, PromptRunningError(RequestNotSentError),
+              RequestNotSentError, SessionClosedError(RequestNotSentError), StartTimeoutError(ConnectError),
+              TurnStoppedError, TurnTimeoutError, WrongVersionError(ConnectError)
+    files     FileAccessError(PathError), FileTooLargeError(PathError), InvalidPathError(PathError),
+              NotAFileError(PathError), NotTextError(PathError), OutsideBoundaryError(PathError), PathError,
+              PrivateFileError
+    home      InvalidHomeError
+    mcp       AuthorizationError(McpServerError), AuthorizationRequiredError(AuthorizationError),
+              HttpStatusError(McpServerError), InvalidAnnotationError, KeyringUnavailableError(McpServerError),
+              SessionForgottenError(ConnectionClosedError), UnknownMethodError(McpServerError), UnsendableResultError,
+              UnusableFunctionError
+    protocol  AddressError(ConnectionClosedError), InvalidAddressError, LinkError, NoWebSocketError(AddressError)
+    recording RecordingError, TrajectoryError
+    runner    InvalidPlaceError
+    store     DatabaseRefusedError(LogError), DatabaseUnavailableError(LogError), FencedError(LogError),
+              InvalidRetentionError, InvalidStoreAddressError, LeaseLostError(LogError), MoveError, ReceiverGoneError,
+              SchemaMismatchError(LogError), SessionExistsError(LogError), StoreNotInstalledError,
+              UnreadableMessageError, WriteQueueFullError(LogError)
+    telemetry TelemetryError
 
-Every message has the mistake and, where there is one, the next step. The fields of an `RpcError` go to the other side:
-no traceback and no secret belongs there.
+Every message states the mistake and, if there is one, the fix. The fields of an `RpcError` are sent to the other side,
+so they must not contain a traceback or a secret.
 """
 
 import errno as codes
@@ -71,7 +80,7 @@ import msgspec
 
 
 class ErrorCode(IntEnum):
-    """The error codes of JSON-RPC 2.0 and of ACP; those of MCP are of `mcp/message`, when the binding itself failed."""
+    """The error codes of JSON-RPC 2.0 and of ACP. The MCP codes are for `mcp/message`, if the binding itself fails."""
 
     PARSE_ERROR = -32700
     INVALID_REQUEST = -32600
@@ -81,6 +90,7 @@ class ErrorCode(IntEnum):
     REQUEST_CANCELLED = -32800
     AUTH_REQUIRED = -32000
     RESOURCE_NOT_FOUND = -32002
+    UNSUPPORTED_VERSION = -32022
     MCP_LIMIT_EXCEEDED = -33000
     MCP_SERVER_UNAVAILABLE = -33001
     MCP_BACKEND_FAILED = -33002
@@ -95,22 +105,23 @@ MESSAGES = {
     ErrorCode.REQUEST_CANCELLED: "Request cancelled",
     ErrorCode.AUTH_REQUIRED: "Authentication required",
     ErrorCode.RESOURCE_NOT_FOUND: "Resource not found",
+    ErrorCode.UNSUPPORTED_VERSION: "Unsupported protocol version",
     ErrorCode.MCP_LIMIT_EXCEEDED: "Too many MCP requests",
     ErrorCode.MCP_SERVER_UNAVAILABLE: "MCP server unavailable",
     ErrorCode.MCP_BACKEND_FAILED: "MCP server failed",
 }
-"""The standard phrase of each code, with which a message begins; the sentence about the case follows it."""
+"""The standard phrase of each code. A message begins with it, and a sentence about the case follows."""
 
 
 class DragomanError(Exception):
-    """The root of the tree."""
+    """The root of all exceptions."""
 
 
 class RpcError(DragomanError):
-    """The answer that a handler gives instead of a result.
+    """The error that a handler sends instead of a result.
 
-    Clients show `message`: the standard phrase of the code, then the sentence that says what is wrong and what to do.
-    The sentence is `data` itself where that is a text, else its `problem`; other members of `data` are for programs.
+    Clients show `message`: the standard phrase of the code, then a sentence with the problem and the fix. The sentence
+    is `data` if that is a string, or else its `problem`. Other members of `data` are for programs.
     """
 
     def __init__(self, code: int, data: Any = None, *, phrase: str | None = None, sentence: str | None = None) -> None:
@@ -122,17 +133,17 @@ class RpcError(DragomanError):
         super().__init__(self.message)
 
 
-class MethodNotFound(RpcError):
-    """There is no such method here."""
+class MethodNotFoundError(RpcError):
+    """The method does not exist. `sentence` explains this if the name is not enough."""
 
-    def __init__(self, method: str) -> None:
-        super().__init__(ErrorCode.METHOD_NOT_FOUND, {"method": method}, sentence=method)
+    def __init__(self, method: str, *, sentence: str | None = None) -> None:
+        super().__init__(ErrorCode.METHOD_NOT_FOUND, {"method": method}, sentence=sentence or method)
 
 
-class InvalidParams(RpcError):
-    """The parameters of a request do not fit: `data` has the path, the expected value and the actual one.
+class InvalidParamsError(RpcError):
+    """The parameters of a request are invalid. `data` has the path, the expected value and the actual one.
 
-    `problem` is the sentence, unless there is a longer one.
+    `problem` is the sentence, unless a longer one is given.
     """
 
     def __init__(
@@ -147,44 +158,44 @@ class InvalidParams(RpcError):
         self.path = path
         self.problem = problem
         data = {"path": path, "problem": problem, "expected": expected, "got": got}
-        given = {key: value for key, value in data.items() if value is not None}
-        super().__init__(ErrorCode.INVALID_PARAMS, given, sentence=sentence)
+        details = {key: value for key, value in data.items() if value is not None}
+        super().__init__(ErrorCode.INVALID_PARAMS, details, sentence=sentence)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
 
 
 class RemoteError(DragomanError):
-    """The other side answered our request with an error; `words` is its sentence for a person."""
+    """The other side answered our request with an error. `text` is for the user."""
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
         self.method = method
         self.code = code
         self.message = message
         self.data = data
-        self.words = join_words(code, message, data)
-        super().__init__(f"the answer to {method} is an error: {self.words}")
+        self.text = error_text(code, message, data)
+        super().__init__(f"the answer to {method} is an error: {self.text}")
 
 
-class InvalidResult(DragomanError):
-    """The other side answered our request with something that is not a valid result."""
+class InvalidResultError(DragomanError):
+    """The other side answered our request with an invalid result."""
 
     def __init__(self, method: str, problem: str) -> None:
         self.method = method
         self.problem = problem
-        super().__init__(f"the answer to {method} breaks the protocol: {problem}")
+        super().__init__(f"the answer to {method} violates the protocol: {problem}")
 
 
-class ConnectionClosed(DragomanError):
-    """The connection is gone: no answer will come, nothing can be sent."""
+class ConnectionClosedError(DragomanError):
+    """The connection is closed. No answer will arrive, and nothing can be sent."""
 
     def __init__(self, reason: str = "the connection is closed") -> None:
         self.reason = reason
         super().__init__(reason)
 
 
-class ProcessDied(ConnectionClosed):
-    """The process at the other end of the connection is gone."""
+class ProcessDiedError(ConnectionClosedError):
+    """The process at the other end of the connection has died."""
 
     def __init__(
         self, command: str, *, exit_code: int | None = None, signal: int | None = None, stderr_tail: str = ""
@@ -196,14 +207,26 @@ class ProcessDied(ConnectionClosed):
         super().__init__(_describe_death(command, exit_code, signal, stderr_tail))
 
 
-class WouldDeadlock(DragomanError):
-    """A notification handler awaited a call on its own connection, whose answer waits behind that very handler."""
+class MessageTooLongError(DragomanError):
+    """A message was not sent, because it is longer than any transport accepts."""
+
+    def __init__(self, size: int, max_bytes: int) -> None:
+        self.size = size
+        self.max_bytes = max_bytes
+        super().__init__(
+            f"a message of {size} bytes was not sent: the limit is {max_bytes} bytes; send smaller messages"
+        )
+
+
+class DeadlockError(DragomanError):
+    """A notification handler awaited a call on its own connection. The answer would wait for that handler."""
 
     def __init__(self, method: str) -> None:
         self.method = method
         super().__init__(
-            f"{method} was called from a notification handler of the same connection: its answer would wait for "
-            "the handler to finish, for ever; start a task for the call and let the handler return"
+            f"{method} was called from a notification handler of the same "
+            "connection: its answer would wait forever for "
+            "the handler to finish; start a task for the call and let the handler return"
         )
 
 
@@ -216,26 +239,26 @@ class StartError(DragomanError):
         super().__init__(f"cannot start {command}: {reason}")
 
 
-class CommandNotFound(StartError):
-    """There is no such command."""
+class CommandNotFoundError(StartError):
+    """The command does not exist."""
 
     def __init__(self, command: str) -> None:
-        super().__init__(command, "no such command; give its full path, or install it and see that it is on PATH")
+        super().__init__(command, "no such command; use its full path, or install it and check that it is on PATH")
 
 
-class SessionUnknown(DragomanError):
-    """There is no such session."""
+class SessionNotFoundError(DragomanError):
+    """The session does not exist."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        super().__init__(f"there is no session {session_id}; it may have been deleted, or never had a prompt")
+        super().__init__(f"there is no session {session_id}; it may have been deleted, or have had no prompt")
 
 
-class SessionBusy(DragomanError):
-    """The session is open already: `pid` on `host` has it, if that could be read from the lock."""
+class SessionBusyError(DragomanError):
+    """The session is already open. `pid` on `host` has it, if the lock could be read."""
 
     def __init__(self, session_id: str, pid: int | None, host: str | None, free_in_s: float | None = None) -> None:
-        """`free_in_s` is the time after which a process that is gone has lost the session, where that is known."""
+        """Create the error. `free_in_s` is the known time after which a dead process loses the session."""
         self.session_id = session_id
         self.pid = pid
         self.host = host
@@ -246,21 +269,21 @@ class SessionBusy(DragomanError):
         super().__init__(f"session {session_id} is in use by {holder}; {step}")
 
 
-class SessionUnreadable(DragomanError):
-    """The file of a session is there, but it cannot be used; it is left as it is."""
+class SessionUnreadableError(DragomanError):
+    """The file of a session exists but cannot be used. It was not changed."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path
         self.problem = problem
-        super().__init__(f"the session in {path} cannot be read: {problem}; the file is left as it is")
+        super().__init__(f"the session in {path} cannot be read: {problem}; the file was not changed")
 
 
-class LogFailed(DragomanError):
-    """The log of a session cannot be used any more; the records before the failure are kept."""
+class LogError(DragomanError):
+    """A session log can no longer be used. The records before the failure are kept."""
 
 
-class LogFileFailed(LogFailed):
-    """The file of a log cannot be used any more."""
+class LogFileError(LogError):
+    """The file of a session log can no longer be used."""
 
     def __init__(self, path: str, errno: int, action: str) -> None:
         self.path = path
@@ -270,41 +293,41 @@ class LogFileFailed(LogFailed):
         super().__init__(f"cannot {action} {path}: {problem}; {_next_step(errno, action)}")
 
 
-class BadCursor(DragomanError):
-    """A cursor that did not come from this list."""
+class InvalidCursorError(DragomanError):
+    """The cursor does not come from this list."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        super().__init__(f"{problem}; ask for the first page, without a cursor, and go on from there")
+        super().__init__(f"{problem}; request the first page again, without a cursor")
 
 
-_PROBLEMS = {codes.ESTALE: "it is not as this process left it"}
+_PROBLEMS = {codes.ESTALE: "another program has changed it"}
 
 
-class ServerFailure(DragomanError):
-    """An MCP server refused something, broke the protocol, or is not there."""
+class McpServerError(DragomanError):
+    """An MCP server refused a request, broke the protocol, or does not exist."""
 
 
-class UnknownModel(DragomanError):
-    """There is no model of that name."""
+class UnknownModelError(DragomanError):
+    """No model has this name."""
 
     def __init__(self, name: str, near: str | None = None) -> None:
         self.name = name
         self.near = near
-        expected = "expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
+        expected = "expected guide, script:FILE or PROVIDER:NAME, such as openai:gpt-5"
         super().__init__(f"there is no model {name!r}; {f'did you mean {near}?' if near else expected}")
 
 
-class ModelFailure(DragomanError):
-    """The model could not answer; the message says why, for a person."""
+class ModelError(DragomanError):
+    """The model could not answer. The message tells the user why."""
 
 
-class ContextOverflow(ModelFailure):
-    """The conversation is longer than the model can take; a shorter one would be answered."""
+class ContextOverflowError(ModelError):
+    """The conversation is too long for the model."""
 
 
-class MissingKey(ModelFailure):
-    """The model needs a key that it was not given, or does not accept the one it was given."""
+class MissingKeyError(ModelError):
+    """The model needs a key but has none, or rejected its key."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         self.problem = problem
@@ -313,7 +336,7 @@ class MissingKey(ModelFailure):
 
 
 class ScriptError(DragomanError):
-    """A model script is wrong at this file and line; line 0 is the file itself."""
+    """A model script is wrong at this file and line. Line 0 means the file itself."""
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         self.file = file
@@ -328,13 +351,13 @@ _NEXT_STEPS = {
     codes.EFBIG: "raise the limit on file sizes (ulimit -f), then try again",
     codes.EIO: "check that disk, then try again",
     codes.ENOENT: "it was removed while the session was open; put it back and try again, or start a new session",
-    codes.ESTALE: "close whatever else writes to it, then try again",
-    codes.EEXIST: "a session must be given an id that was never used",
+    codes.ESTALE: "close the other program that writes to it, then try again",
+    codes.EEXIST: "use an id that was never used",
     codes.EMFILE: "raise the limit on open files (ulimit -n), then try again",
 }
-_PERMISSION = "see that this user may read and write it, then try again"
-_ELSEWHERE = "see that this user may make files there, or have DRAGOMAN_HOME name a folder where it may"
-_OTHERWISE = "mend that, then try again"
+_PERMISSION = "check that this user may read and write it, then try again"
+_ELSEWHERE = "check the permissions, or set DRAGOMAN_HOME to a directory you can write to"
+_OTHERWISE = "fix that, then try again"
 _FORBIDDEN = (codes.EACCES, codes.EPERM, codes.EROFS)
 _NO_FOLDER = (codes.ENOENT, codes.ENOTDIR)
 
@@ -355,49 +378,49 @@ def _standard_phrase(code: int) -> str:
 
 
 def _sentence_of(data: Any) -> str:
-    """Return the words in the data of an error of ours."""
+    """Return the sentence in the data of one of our errors."""
     if isinstance(data, dict):
         data = cast("dict[str, Any]", data).get("problem")
     return data if isinstance(data, str) else ""
 
 
-_TELLING = ("problem", "details", "detail", "message", "reason", "error", "method", "uri")
-"""Where agents, clients and servers put the words of an error's data."""
+_TEXT_KEYS = ("problem", "details", "detail", "message", "reason", "error", "method", "uri")
+"""The keys under which agents, clients and servers put the text of an error's data."""
 
 
-MAX_WORDS = 4000
-"""Characters of an error of the other side that are repeated: more than any person reads."""
+MAX_ERROR_CHARS = 4000
+"""The most characters of the other side's error that are shown, more than any user reads."""
 
 
-def join_words(code: int, message: str, data: Any) -> str:
-    """Return the sentence of an error, each part once: its message, and its data where that has more.
+def error_text(code: int, message: str, data: Any) -> str:
+    """Return the text of an error, with each part once: its message, and its data if that says more.
 
-    The standard phrase is left out where a sentence follows it. A message may be cut short; then the data has it whole.
+    The standard phrase is omitted if a sentence follows it. If a message was cut, the data has the whole text.
     """
-    said = _words_of(data)
+    details = _text_of(data)
     phrase, sentence = _split_message(code, message)
-    flat, flat_said = " ".join(sentence.split()), " ".join(said.split())
-    if flat_said in flat and flat_said != flat:
-        words = sentence
-    elif flat.removesuffix("…") in flat_said:
-        words = said
+    flat, flat_details = " ".join(sentence.split()), " ".join(details.split())
+    if flat_details in flat and flat_details != flat:
+        text = sentence
+    elif flat.removesuffix("…") in flat_details:
+        text = details
     else:
-        words = f"{sentence}: {said}"
-    if not words:
-        words = phrase or _standard_phrase(code)
-    elif phrase and code in _SAYING_SOMETHING and len(words.split()) < _LEAST_SENTENCE:
-        words = f"{phrase}: {words}"
-    return words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 1]}…"
+        text = f"{sentence}: {details}"
+    if not text:
+        text = phrase or _standard_phrase(code)
+    elif phrase and code in _NEEDED_PHRASES and len(text.split()) < _LEAST_SENTENCE:
+        text = f"{phrase}: {text}"
+    return text if len(text) <= MAX_ERROR_CHARS else f"{text[: MAX_ERROR_CHARS - 1]}…"
 
 
-_SAYING_SOMETHING = frozenset({ErrorCode.METHOD_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.REQUEST_CANCELLED})
-"""Codes whose phrase is needed before a mere name; the others' add nothing to any words."""
+_NEEDED_PHRASES = frozenset({ErrorCode.METHOD_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.REQUEST_CANCELLED})
+"""The codes whose phrase is needed before a mere name. The phrases of other codes add nothing."""
 _LEAST_SENTENCE = 4
-"""Words that are more than a name."""
+"""The number of words from which a text is more than a name."""
 
 
 def _split_message(code: int, message: str) -> tuple[str, str]:
-    """Return the standard phrase and the rest of a message, each if there is one; some SDKs quote the phrase."""
+    """Return the standard phrase and the rest of a message, each if present. Some SDKs quote the phrase."""
     message = message.strip()
     phrase = _standard_phrase(code)
     for start in (phrase, f'"{phrase}"'):
@@ -407,23 +430,23 @@ def _split_message(code: int, message: str) -> tuple[str, str]:
     return "", message
 
 
-def _words_of(data: Any) -> str:
+def _text_of(data: Any) -> str:
     match data:
         case None:
             return ""
         case str():
             return data.strip()
         case dict():
-            return _words_of_members(cast("Mapping[str, Any]", data))
+            return _text_of_members(cast("Mapping[str, Any]", data))
         case _:
             return msgspec.json.encode(data, enc_hook=str).decode()
 
 
-def _words_of_members(data: Mapping[str, Any]) -> str:
-    for key in _TELLING:
-        if isinstance(data.get(key), str | dict) and (words := _words_of(data[key])):
-            return words
-    return "; ".join(f"{key}: {_words_of(value)}" for key, value in data.items())
+def _text_of_members(data: Mapping[str, Any]) -> str:
+    for key in _TEXT_KEYS:
+        if isinstance(data.get(key), str | dict) and (text := _text_of(data[key])):
+            return text
+    return "; ".join(f"{key}: {_text_of(value)}" for key, value in data.items())
 
 
 def _describe_death(command: str, exit_code: int | None, signal: int | None, stderr_tail: str) -> str:

@@ -1,4 +1,4 @@
-"""The event loop of a command: uvloop where it is installed, with a clean end on a signal."""
+"""The event loop of a command: uvloop if it is installed, with a clean end on a signal."""
 
 import asyncio
 import signal
@@ -10,18 +10,18 @@ T = TypeVar("T")
 _STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-class Stopped(Exception):
-    """The process was told to end by this signal."""
+class StoppedError(SystemExit):
+    """A signal stopped the process. If uncaught, the process exits with 128 plus the signal, as shells expect."""
 
     def __init__(self, signal_number: int) -> None:
         self.signal_number = signal_number
-        super().__init__(f"stopped by signal {signal_number}")
+        super().__init__(128 + signal_number)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; SIGTERM, SIGHUP and SIGINT cancel it, and then `Stopped` is raised.
+    """Run a coroutine to its end. SIGTERM, SIGHUP and SIGINT cancel it and then raise `StoppedError`.
 
-    Afterwards the signals have their former handlers: uvloop would go on taking them, for a loop that is closed.
+    Afterwards the former signal handlers are restored. Otherwise uvloop would catch signals after its loop has closed.
     """
     stopped_by: list[int] = []
     handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _STOPPING}
@@ -45,7 +45,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         if not stopped_by:
             raise
-        raise Stopped(stopped_by[0]) from None
+        raise StoppedError(stopped_by[0]) from None
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

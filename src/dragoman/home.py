@@ -1,6 +1,6 @@
 """The directory of dragoman's sessions and settings.
 
-`pathlib` is imported when it is needed: it takes 3 ms, and the client of `dragoman agent` waits for its first answer.
+`pathlib` is imported only when needed. It takes 3 ms, and the client of `dragoman agent` waits for the first answer.
 """
 
 import os
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class BadHome(DragomanError):
-    """Where the home should be is something that is no directory."""
+class InvalidHomeError(DragomanError):
+    """The path of the home is not a directory."""
 
     def __init__(self, home: str, place: str) -> None:
         self.home = home
         self.place = place
-        problem = "is no directory" if place == home else f"cannot be made, because {place} is no directory"
-        step = "move that away, or have DRAGOMAN_HOME name a directory"
-        super().__init__(f"{home}, where dragoman keeps its sessions and settings, {problem}; {step}")
+        problem = "is not a directory" if place == home else f"cannot be created, because {place} is not a directory"
+        step = "move that away, or set DRAGOMAN_HOME to a directory"
+        super().__init__(f"{home}, where dragoman stores its sessions and settings, {problem}; {step}")
 
 
 def home_name() -> str:
-    """Return `$DRAGOMAN_HOME`, or `~/.dragoman`, as it stands in the environment."""
+    """Return `$DRAGOMAN_HOME` or `~/.dragoman`, as it is written in the environment."""
     return os.environ.get("DRAGOMAN_HOME") or os.path.expanduser("~/.dragoman")  # noqa: PTH111 -- as above
 
 
 def home() -> "Path":
-    """Return `$DRAGOMAN_HOME`, or `~/.dragoman`, which need not be there yet; raises BadHome."""
+    """Return `$DRAGOMAN_HOME` or `~/.dragoman`, which need not exist. Raises InvalidHomeError."""
     from pathlib import Path
 
-    given = os.environ.get("DRAGOMAN_HOME")
-    path = Path(given).absolute() if given else Path.home() / ".dragoman"
-    nearest = next((str(place) for place in (path, *path.parents) if os.path.exists(place)), "/")  # noqa: PTH110 -- a Path's raises where it may not look
+    variable = os.environ.get("DRAGOMAN_HOME")
+    path = Path(variable).absolute() if variable else Path.home() / ".dragoman"
+    nearest = next((str(place) for place in (path, *path.parents) if os.path.exists(place)), "/")  # noqa: PTH110 -- Path.exists raises without search permission
     if not os.path.isdir(nearest):  # noqa: PTH112 -- as above
-        raise BadHome(str(path), nearest)
+        raise InvalidHomeError(str(path), nearest)
     return path

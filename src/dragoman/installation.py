@@ -1,14 +1,14 @@
-"""How dragoman was installed, and so the command that adds one of its extras.
+"""How dragoman was installed, and the command that adds one of its extras.
 
-| installed by | sign | an extra is added by |
+| installed by | sign | command for an extra |
 |---|---|---|
-| `uv tool install` | `uv-receipt.toml` in the environment | the same command, with the extras that the receipt has |
-| `pipx install` | `pipx_metadata.json` in the environment | the same command with `--force`, likewise |
-| `uvx` | an environment in uv's cache, which nobody adds to | starting it with the extra |
-| pip, a checkout | none of these | pip of this Python; uv's where the environment has no pip |
+| `uv tool install` | `uv-receipt.toml` in the environment | the same command, with the extras of the receipt |
+| `pipx install` | `pipx_metadata.json` in the environment | the same command with `--force` and the known extras |
+| `uvx` | an environment in uv's cache, which must not be changed | starting dragoman with the extra |
+| pip, a checkout | neither | pip of this Python, or uv's pip if the environment has none |
 
-A copy that came from a file, a checkout or a repository is named by that, because an index may have no dragoman, or
-another one. Words are in double quotes, which every shell takes: `[` alone is a pattern to zsh.
+An installation from a file, a checkout or a repository is named by its address, because an index may have no dragoman
+or a different one. Words are in double quotes, which every shell accepts, because an unquoted `[` is a pattern in zsh.
 """
 
 import importlib.util
@@ -28,19 +28,19 @@ _NAME = "dragoman"
 
 
 class ExtraInstruction(NamedTuple):
-    """What adds an extra; as a string, the end of a sentence."""
+    """The instruction to add an extra. As a string, it is the end of a sentence."""
 
     action: str
     command: str
     restarts: bool = False
-    """Whether the command starts dragoman anew; else the extra is used as soon as it is there."""
+    """Whether the command restarts dragoman. Otherwise the extra is used as soon as it is installed."""
 
     def __str__(self) -> str:
         return f"{self.action}: {self.command}"
 
 
 class Installation(NamedTuple):
-    """The environment of a dragoman, and the origin that its installer wrote down (`direct_url.json` of PEP 610)."""
+    """The environment of a dragoman, and the origin that its installer recorded (`direct_url.json` of PEP 610)."""
 
     prefix: Path
     python: str
@@ -48,7 +48,7 @@ class Installation(NamedTuple):
     has_pip: bool
 
     def instruction(self, extra: str) -> ExtraInstruction:
-        """Say how an extra is added."""
+        """Return the instruction to add an extra."""
         receipt = self.prefix / "uv-receipt.toml"
         if receipt.is_file():
             return _install("uv", "tool", "install", self._requirement(extra, *_extras_of_uv(receipt)))
@@ -57,7 +57,7 @@ class Installation(NamedTuple):
             return _install("pipx", "install", "--force", self._requirement(extra, *_extras_of_pipx(receipt)))
         if self._is_cached:
             command = _command("uvx", "--from", self._requirement(extra), _NAME)
-            return ExtraInstruction("start dragoman with it", command, restarts=True)
+            return ExtraInstruction("start dragoman with this command", command, restarts=True)
         installer = (self.python, "-m", "pip", "install") if self.has_pip else ("uv", "pip", "install")
         environment = () if self.has_pip else ("--python", self.python)
         checkout = self._checkout()
@@ -65,7 +65,7 @@ class Installation(NamedTuple):
         return _install(*installer, *environment, *what)
 
     def uvx_command(self) -> list[str] | None:
-        """Return the command that starts dragoman by uvx, if that is how this one was started."""
+        """Return the command that starts dragoman by uvx, if this one was started by uvx."""
         if not self._is_cached:
             return None
         address = self._address()
@@ -89,22 +89,22 @@ class Installation(NamedTuple):
         if repository is not None:
             revision = repository.get("requested_revision")
             return f"{repository['vcs']}+{address}" + (f"@{revision}" if revision else "")
-        return address if _path(address).exists() else None  # a wheel that is gone since
+        return address if _path(address).exists() else None  # a wheel that was deleted
 
     def _checkout(self) -> Path | None:
-        """Return the folder of an editable installation."""
+        """Return the directory of an editable installation."""
         if self.origin is None or not self.origin.get("dir_info", {}).get("editable"):
             return None
         return _path(self.origin["url"])
 
 
 def how_to_add(extra: str) -> str:
-    """Say how an extra of dragoman is added to this installation, as the end of a sentence."""
+    """Return how to add an extra to this installation, as the end of a sentence."""
     return str(find_installation().instruction(extra))
 
 
 def find_installation() -> Installation:
-    """Return the installation of the dragoman that runs."""
+    """Return the installation of the running dragoman."""
     try:
         origin = distribution(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:
@@ -132,12 +132,12 @@ def _path(address: str) -> Path:
     return Path(url2pathname(urlsplit(address).path))
 
 
-def _install(*words: str) -> ExtraInstruction:
-    return ExtraInstruction("install it with", _command(*words))
+def _install(*extras: str) -> ExtraInstruction:
+    return ExtraInstruction("install it with", _command(*extras))
 
 
-def _command(*words: str) -> str:
-    return " ".join(_quote(word) for word in words)
+def _command(*parts: str) -> str:
+    return " ".join(_quote(word) for word in parts)
 
 
 def _quote(word: str) -> str:

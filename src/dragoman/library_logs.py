@@ -1,7 +1,7 @@
-"""Libraries that log their traffic: addresses, headers and whole messages, which may hold secrets.
+"""Drops log records of libraries about their traffic: addresses, headers and messages, which may contain secrets.
 
-Their loggers belong to the whole process, so their levels are not ours to set. A filter drops the records that a
-library makes while it works for dragoman; the records that it makes for others pass.
+The loggers of a library belong to the whole process, so we must not change their levels. A filter drops the records
+that a library creates while it works for dragoman. Other records pass.
 """
 
 import logging
@@ -15,24 +15,24 @@ LEAST_LEVELS: Final = {
     "openai": logging.WARNING,
     "mcp": logging.CRITICAL + 1,
 }
-"""The least level of each library at which a record holds nothing that was sent or received."""
+"""The lowest level per library whose records contain nothing that was sent or received."""
 
-_MADE_LATE: Final = ("httpcore2.http2", "httpcore2.proxy", "httpcore2.socks")
-"""Loggers that come with a module which is imported in the middle of a request."""
+_IMPORTED_LATE: Final = ("httpcore2.http2", "httpcore2.proxy", "httpcore2.socks")
+"""Loggers of modules that are imported in the middle of a request."""
 
 _works_for_us: ContextVar[bool] = ContextVar("works_for_us", default=False)
 
 
 @contextmanager
 def unlogged() -> Generator[None]:
-    """Keep the records of these libraries out of the log, within the context and in tasks begun there."""
+    """Drop the records of these libraries within the context, and in tasks that start there."""
     _watch_loggers()
     before = _works_for_us.get()
     _works_for_us.set(True)
     try:
         yield
     finally:
-        _works_for_us.set(before)  # no token: a generator that is closed by another task has another context
+        _works_for_us.set(before)  # without a token, because another task may close the generator in its own context
 
 
 class _LeastLevel(logging.Filter):
@@ -49,12 +49,12 @@ _watched = 0
 
 
 def _watch_loggers() -> None:
-    """Give the filter to each logger of the libraries: one of a parent does not see the records of its children."""
-    global _watched  # noqa: PLW0603 -- loggers are never removed: their number tells whether there are new ones
+    """Add the filter to each logger of the libraries, because a parent's filter does not see its children's records."""
+    global _watched  # noqa: PLW0603 -- loggers are never removed, so a larger number means new ones
     existing = logging.root.manager.loggerDict
     if len(existing) == _watched:
         return
-    for name in (*existing, *LEAST_LEVELS, *_MADE_LATE):
+    for name in (*existing, *LEAST_LEVELS, *_IMPORTED_LATE):
         found = _FILTERS.get(name.partition(".")[0])
         if found is not None:
             logging.getLogger(name).addFilter(found)

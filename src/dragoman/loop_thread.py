@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that are not asynchronous or must not keep it waiting."""
+"""An event loop in a separate thread, for synchronous callers and for callers that must not block it."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines and contexts for other threads, until it is stopped."""
+    """Runs coroutines and contexts for other threads until it is stopped."""
 
     def __init__(self, name: str = "dragoman") -> None:
         self._loop = asyncio.new_event_loop()
@@ -19,7 +19,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and wait for it; an interrupted wait cancels the work."""
+        """Run a coroutine in the loop and wait for it. An interrupted wait cancels the coroutine."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -28,7 +28,7 @@ class LoopThread:
             raise
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> tuple[T, Callable[[], None]]:
-        """Enter a context there, and return the function that leaves it; both in one task, as contexts expect."""
+        """Enter a context in the loop. Return its value and the function that exits it, in the same task."""
         left = asyncio.Event()
         opened: Future[T] = Future()
         ended: Future[None] = Future()
@@ -38,7 +38,7 @@ class LoopThread:
                 async with manager as value:
                     opened.set_result(value)
                     await left.wait()
-            except BaseException as error:  # noqa: BLE001 -- boundary: task top; it is raised where it is waited for
+            except BaseException as error:  # noqa: BLE001 -- task boundary: the waiter receives the error
                 (ended if opened.done() else opened).set_exception(error)
             if not ended.done():
                 ended.set_result(None)
@@ -57,12 +57,12 @@ class LoopThread:
             raise
 
     def soon(self, work: Callable[[], object]) -> None:
-        """Call a function there, unless the loop has ended."""
+        """Call a function in the loop, unless the loop has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(work)
 
     def stop(self) -> None:
-        """End the loop: tasks that still run there are cancelled."""
+        """Stop the loop and cancel the tasks that still run in it."""
         self.soon(self._loop.stop)
         self._thread.join()
 

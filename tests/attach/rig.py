@@ -1,11 +1,10 @@
-"""A bridge as a child process that can be killed and started again, and an editor on the stdio of `dragoman attach`."""
+"""A bridge in a child process that can be killed and restarted, and an editor on the stdio of `dragoman attach`."""
 
 import asyncio
 import itertools
 import json
 import os
 import signal
-import socket
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,18 +12,14 @@ from pathlib import Path
 from tests.bridge.cuttable_proxy import CuttableProxy
 from tests.bridge.viewers import AGENT, steps_text
 from tests.commands import DRAGOMAN
+from tests.ports import free_port
 
 PATIENCE_S = 30
 CAPABILITIES = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
 class BridgeProcess:
-    """`dragoman serve`, on one port and with one home over all its lives."""
+    """`dragoman serve` with the same port and home after each restart."""
 
     def __init__(self, directory, host, *options, command=None, behaviour=None):
         self.home = directory / "home"
@@ -37,7 +32,17 @@ class BridgeProcess:
         self.port = free_port()
         agent = command or [sys.executable, str(AGENT), json.dumps(settings)]
         hosts = ["--allow-host", host] if host else []
-        self._command = [*DRAGOMAN, "serve", "--json", "--port", str(self.port), "--cwd", str(self.work), *hosts]
+        self._command = [
+            *DRAGOMAN,
+            "serve",
+            "--format",
+            "json",
+            "--port",
+            str(self.port),
+            "--cwd",
+            str(self.work),
+            *hosts,
+        ]
         self._command += [*options, "--", *agent]
         self._process = None
 
@@ -63,13 +68,13 @@ class BridgeProcess:
             await self.kill()
 
     def seen(self, method):
-        """Give the messages of a method that the agent has received, in all its lives."""
+        """Return the messages of a method that the agent has received, across restarts."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [message for message in map(json.loads, lines) if message.get("method") == method]
 
 
 class Editor:
-    """An editor that started a command and speaks ACP with it, line by line."""
+    """An editor that started a command and exchanges ACP messages with it, line by line."""
 
     def __init__(self, process):
         self.process = process
@@ -104,7 +109,7 @@ class Editor:
         self.send({"id": message["id"], "result": result})
 
     async def until(self, condition):
-        """Read until a message fits, and give it; those seen before count."""
+        """Read until a message matches and return it. Earlier messages are searched first."""
         at = 0
         async with asyncio.timeout(PATIENCE_S):
             while True:
@@ -127,7 +132,7 @@ class Editor:
         return await self.until(lambda message: message.get("method") == method and "id" in message)
 
     async def told(self, words):
-        """Wait for words on stderr."""
+        """Wait for a text on stderr."""
         async with asyncio.timeout(PATIENCE_S):
             while words.encode() not in self.stderr:
                 await asyncio.sleep(0.002)
@@ -148,7 +153,7 @@ class Editor:
         return await self.ask("session/load", self.load_params(session, cwd))
 
     def prompt(self, session, *steps):
-        """Send a prompt, and give its id."""
+        """Send a prompt and return its id."""
         content = [{"type": "text", "text": steps_text(*steps)}]
         return self.request("session/prompt", {"sessionId": session, "prompt": content})
 
@@ -156,16 +161,16 @@ class Editor:
         return await self.until(lambda message: said_in(message) == text)
 
     def said(self):
-        """Give the texts of the agent, in order."""
+        """Return the texts from the agent in order."""
         return [text for message in self.seen if (text := said_in(message)) is not None]
 
     def updates(self, kind):
-        """Give the updates of a kind."""
+        """Return the updates of one kind."""
         found = [message["params"]["update"] for message in self.seen if message.get("method") == "session/update"]
         return [update for update in found if update["sessionUpdate"] == kind]
 
     async def close(self):
-        """Close its side, and give the exit code of the command."""
+        """Close the editor's side and return the exit code of the command."""
         self.process.stdin.close()
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(*self._reading)
@@ -199,7 +204,7 @@ async def attached(url, *options, token_file=None, env=None):
 
 
 class Rig:
-    """A bridge, a way to it that can be cut, and editors that come by that way."""
+    """A bridge, a proxy that can be cut, and editors that connect through the proxy."""
 
     def __init__(self, bridge, proxy):
         self.bridge = bridge
@@ -210,7 +215,7 @@ class Rig:
         return self.proxy.origin
 
     def direct_editor(self, *options):
-        """Start an editor that comes by another way, which is not cut."""
+        """Start an editor that connects without the proxy."""
         return attached(f"http://127.0.0.1:{self.bridge.port}", *options, token_file=self.bridge.token_file)
 
     def editor(self, *options, **settings):
@@ -219,7 +224,7 @@ class Rig:
 
 @asynccontextmanager
 async def rigged(directory, *options, **settings):
-    """Start a bridge behind a proxy."""
+    """Start a bridge and a proxy for it."""
     proxy = CuttableProxy()
     await proxy.open()
     bridge = BridgeProcess(Path(directory), proxy.host, *options, **settings)

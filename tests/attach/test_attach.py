@@ -1,4 +1,4 @@
-"""`dragoman attach` as an editor starts it: messages, credentials, exit codes."""
+"""`dragoman attach` as an editor runs it: messages, credentials and exit codes."""
 
 import asyncio
 import json
@@ -13,10 +13,10 @@ from dragoman.cli.attach import read_url
 from dragoman.cli.options import UsageError
 from dragoman.testing import steps
 from tests.attach.rig import attached, rigged
-from tests.commands import DRAGOMAN, dragoman, scripted
+from tests.commands import DRAGOMAN, scripted, start_dragoman
 
 LONG_S = 240
-"""For the checker, which plays some hundred conversations' worth of messages, on a machine that is busy."""
+"""Time for the checker, which sends the messages of a hundred conversations, on a busy machine."""
 
 PEERS = Path(__file__).parent.parent / "peers"
 
@@ -33,16 +33,16 @@ PEERS = Path(__file__).parent.parent / "peers"
         ("http://h/acp#token=secret", None, "http://h/acp", "secret"),
     ],
 )
-def test_the_url_of_the_page_or_of_its_endpoint_names_the_agent(given, agent, address, token):
+def test_page_url_and_endpoint_url_name_the_agent(given, agent, address, token):
     assert read_url(given, agent) == (address, token)
 
 
-def test_a_url_that_names_an_agent_takes_no_other():
+def test_url_with_an_agent_rejects_the_agent_option():
     with pytest.raises(UsageError, match="names the agent 'one' already"):
         read_url("http://h/acp/one", "two")
 
 
-async def test_the_files_and_terminals_of_the_editor_serve_the_agent_behind_the_bridge(tmp_path):
+async def test_remote_agent_uses_the_editors_files_and_terminals(tmp_path):
     steps = [
         {"request": ["fs/read_text_file", {"path": "/buffer"}]},
         {"request": ["terminal/create", {"command": "ls"}]},
@@ -63,7 +63,7 @@ async def test_the_files_and_terminals_of_the_editor_serve_the_agent_behind_the_
         assert await editor.close() == 0
 
 
-async def test_another_viewer_sees_the_prompts_of_an_attached_editor(tmp_path):
+async def test_other_viewers_see_an_attached_editors_prompts(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor, rig.direct_editor() as other:
         await editor.initialize()
         await other.initialize()
@@ -76,37 +76,37 @@ async def test_another_viewer_sees_the_prompts_of_an_attached_editor(tmp_path):
         assert "dragoman" not in json.dumps(other.seen[1:])
 
 
-async def test_a_wrong_token_is_told_in_the_answer_and_on_stderr(tmp_path):
+async def test_wrong_token_is_reported_in_the_answer_and_on_stderr(tmp_path):
     wrong = tmp_path / "wrong"
     wrong.write_text("not-the-token-of-this-bridge")
     async with rigged(tmp_path) as rig, attached(rig.url, token_file=wrong) as editor:
         refused = await editor.initialize()
         assert "HTTP 401" in refused["error"]["message"]
         assert await editor.close() == 1
-        assert b"--token-file FILE or $DRAGOMAN_TOKEN" in editor.stderr
+        assert b"--token-file FILE or in $DRAGOMAN_TOKEN" in editor.stderr
         assert b"not-the-token" not in editor.stderr
 
 
-async def test_an_agent_that_is_not_there_is_told_with_those_that_are(tmp_path):
+async def test_unknown_agent_is_reported_with_the_known_ones(tmp_path):
     async with rigged(tmp_path) as rig:
         for name, words in (
-            ("nope", "this bridge has no agent 'nope'; it has python"),
+            ("nope", "there is no agent 'nope'; the bridge has python"),
             ("pyton", "did you mean python?"),
         ):
-            async with attached(rig.url, "--agent", name, token_file=rig.bridge.token_file) as editor:
+            async with attached(rig.url, "--agent-name", name, token_file=rig.bridge.token_file) as editor:
                 refused = await editor.initialize()
                 assert words in refused["error"]["message"]
                 assert await editor.close() == 1
                 assert words.encode() in editor.stderr
 
 
-async def test_a_token_in_the_url_works_with_a_warning_that_does_not_show_it(tmp_path):
+async def test_token_in_the_url_works_with_a_warning(tmp_path):
     async with rigged(tmp_path) as rig:
         token = rig.bridge.token_file.read_text().strip()
         async with attached(f"{rig.url}/#token={token}") as editor:
             assert "result" in await editor.initialize()
             assert await editor.close() == 0
-            assert b"the URL has the token in it" in editor.stderr
+            assert b"the URL contains the token" in editor.stderr
             assert token.encode() not in editor.stderr
         async with attached(rig.url, env={"DRAGOMAN_TOKEN": token}) as editor:
             assert "result" in await editor.initialize()
@@ -114,15 +114,15 @@ async def test_a_token_in_the_url_works_with_a_warning_that_does_not_show_it(tmp
             assert editor.stderr == b""
 
 
-def test_usage_errors_are_told_before_anything_is_served(tmp_path):
-    missing = dragoman("attach", "http://h", "--token-file", str(tmp_path / "none"))
+def test_usage_errors_are_reported_at_the_start(tmp_path):
+    missing = start_dragoman("attach", "http://h", "--token-file", str(tmp_path / "none"))
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "cannot be read" in missing.stderr
-    assert dragoman("attach", "host").returncode == 2
-    assert dragoman("attach").returncode == 2
+    assert start_dragoman("attach", "host").returncode == 2
+    assert start_dragoman("attach").returncode == 2
 
 
-async def test_an_editor_that_comes_before_the_bridge_waits_for_it(tmp_path):
+async def test_editor_waits_for_a_bridge_that_starts_later(tmp_path):
     async with rigged(tmp_path) as rig:
         await rig.bridge.kill()
         async with rig.editor() as editor:
@@ -131,7 +131,7 @@ async def test_an_editor_that_comes_before_the_bridge_waits_for_it(tmp_path):
             assert "result" in await editor.answered(initialize)
 
 
-async def test_tls_is_checked_against_the_authorities_of_the_environment(tmp_path):
+async def test_tls_uses_the_authorities_of_the_environment(tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
@@ -143,7 +143,7 @@ async def test_tls_is_checked_against_the_authorities_of_the_environment(tmp_pat
             assert "result" in await editor.initialize()
 
 
-async def test_the_official_sdk_talks_through_it(tmp_path):
+async def test_official_sdk_works_through_attach(tmp_path):
     turns = scripted([steps.Say("hello")], [steps.Say("again")])
     async with rigged(tmp_path, command=turns) as rig:
         attach = [*DRAGOMAN, "attach", rig.url, "--token-file", str(rig.bridge.token_file)]
@@ -164,7 +164,8 @@ async def run_to_end(command):
 
 
 @pytest.mark.timeout(LONG_S)
-async def test_the_checker_finds_nothing_in_it_but_that_sessions_outlive_the_editor(tmp_path):
+@pytest.mark.extended
+async def test_checker_only_reports_that_sessions_outlive_the_editor(tmp_path):
     agent = [*DRAGOMAN, "agent", "--model", "guide"]
     async with rigged(tmp_path, command=agent) as rig:
         attach = [*DRAGOMAN, "attach", rig.url, "--token-file", str(rig.bridge.token_file)]

@@ -1,4 +1,4 @@
-"""What an editor sees of a dropped network and of a bridge that is started again."""
+"""An attached editor across network failures and restarts of the bridge."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ def text_of(answer):
     return answer["error"]["message"]
 
 
-async def test_a_turn_that_ends_while_the_network_is_down_is_delivered_once_and_whole(tmp_path):
+async def test_turn_that_ends_during_an_outage_is_delivered_once(tmp_path):
     gate = tmp_path / "gate"
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize()
@@ -32,7 +32,7 @@ async def test_a_turn_that_ends_while_the_network_is_down_is_delivered_once_and_
         assert await editor.close() == 0
 
 
-async def test_a_killed_bridge_costs_the_turn_and_not_the_session(tmp_path):
+async def test_killed_bridge_loses_the_turn_but_not_the_session(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize()
         session = await editor.new(rig.bridge.work)
@@ -41,14 +41,14 @@ async def test_a_killed_bridge_costs_the_turn_and_not_the_session(tmp_path):
         await rig.bridge.kill()
         await editor.told("trying again")
         await rig.bridge.start()
-        assert "the bridge ended while the agent worked on this prompt" in text_of(await editor.answered(prompt))
+        assert "the bridge stopped while the agent worked on this prompt" in text_of(await editor.answered(prompt))
         again = editor.prompt(session, {"say": "after"})
         assert (await editor.answered(again))["result"] == {"stopReason": "end_turn"}
         assert editor.said() == ["before", "after"]
         assert len(rig.bridge.seen("session/prompt")) == 2
 
 
-async def test_the_end_of_a_turn_is_found_in_the_journal_of_a_bridge_that_was_started_again(tmp_path):
+async def test_restarted_bridge_delivers_the_turns_end_from_its_journal(tmp_path):
     gate = tmp_path / "gate"
     async with rigged(tmp_path) as rig, rig.editor() as editor, rig.direct_editor() as other:
         await editor.initialize()
@@ -68,7 +68,7 @@ async def test_the_end_of_a_turn_is_found_in_the_journal_of_a_bridge_that_was_st
         assert editor.said() == ["one", "two"]
 
 
-async def test_what_is_sent_while_the_bridge_is_away_waits_and_is_carried_out_once(tmp_path):
+async def test_messages_during_an_outage_are_delivered_once(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize()
         session = await editor.new(rig.bridge.work)
@@ -84,21 +84,21 @@ async def test_what_is_sent_while_the_bridge_is_away_waits_and_is_carried_out_on
         assert len(rig.bridge.seen("session/prompt")) == 1
 
 
-async def test_a_bridge_that_stays_away_fails_what_waits_in_words(tmp_path):
-    async with rigged(tmp_path) as rig, rig.editor("--timeout", "0.2") as editor:
+async def test_waiting_requests_fail_if_the_bridge_stays_away(tmp_path):
+    async with rigged(tmp_path) as rig, rig.editor("--reconnect-timeout", "0.2") as editor:
         await editor.initialize()
         session = await editor.new(rig.bridge.work)
         rig.proxy.cut()
         await editor.told("trying again")
         refused = text_of(await editor.answered(editor.prompt(session, {"say": "never"})))
-        assert f"the bridge at {rig.url}/acp did not take it for 0.2 s" in refused
+        assert f"the bridge at {rig.url}/acp did not accept it for 0.2 s" in refused
         rig.proxy.mend()
         await editor.told("connected again")
         assert "result" in await editor.answered(editor.prompt(session, {"say": "again"}))
         assert editor.said() == ["again"]
 
 
-async def test_a_cancel_while_the_bridge_is_away_ends_the_turn_for_the_editor_and_later_at_the_agent(tmp_path):
+async def test_cancel_during_an_outage_reaches_the_agent_later(tmp_path):
     gate = tmp_path / "gate"
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize()
@@ -115,7 +115,7 @@ async def test_a_cancel_while_the_bridge_is_away_ends_the_turn_for_the_editor_an
         assert len(rig.bridge.seen("session/cancel")) == 1
 
 
-async def test_a_question_stays_with_the_person_over_a_break(tmp_path):
+async def test_open_question_survives_a_broken_connection(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize()
         session = await editor.new(rig.bridge.work)
@@ -131,7 +131,7 @@ async def test_a_question_stays_with_the_person_over_a_break(tmp_path):
         assert asked == [question]
 
 
-async def test_a_question_that_somebody_else_answered_during_a_break_is_taken_back(tmp_path):
+async def test_question_answered_elsewhere_during_a_break_is_withdrawn(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor, rig.direct_editor() as other:
         await editor.initialize()
         session = await editor.new(rig.bridge.work)
@@ -150,7 +150,7 @@ async def test_a_question_that_somebody_else_answered_during_a_break_is_taken_ba
         assert (await editor.answered(prompt))["result"] == {"stopReason": "end_turn"}
 
 
-async def test_a_load_that_was_cut_off_goes_on_where_it_was(tmp_path):
+async def test_interrupted_load_continues_at_its_cursor(tmp_path):
     async with rigged(tmp_path) as rig, rig.direct_editor() as other, rig.editor() as editor:
         await other.initialize()
         session = await other.new(rig.bridge.work)
@@ -165,20 +165,20 @@ async def test_a_load_that_was_cut_off_goes_on_where_it_was(tmp_path):
         assert editor.said() == list(map(str, range(20_000)))
 
 
-async def test_a_request_that_may_have_been_carried_out_is_not_sent_again(tmp_path):
+async def test_unrepeatable_request_is_not_sent_again(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize(elicitation={"form": {}})
         work = editor.request("_elicit", {})
         await editor.asked("elicitation/create")
         rig.proxy.cut()
-        assert "nobody knows whether _elicit was carried out" in text_of(await editor.answered(work))
+        assert "it is unknown whether _elicit was carried out" in text_of(await editor.answered(work))
         rig.proxy.mend()
         assert "result" in await editor.ask("session/list")
         assert len(rig.bridge.seen("_elicit")) == 1
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_an_editor_of_version_2_goes_on_over_a_break_with_agents_of_both_versions(tmp_path, version):
+async def test_version_2_editor_survives_a_break_with_both_agent_versions(tmp_path, version):
     gate = tmp_path / "gate"
     settings = {} if version == 1 else {"command": [sys.executable, str(AGENT.with_name("agent_v2.py"))]}
     async with rigged(tmp_path, **settings) as rig, rig.editor() as editor:

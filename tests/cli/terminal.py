@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal, with the keys that a person would press."""
+"""A program in a pseudo-terminal, with the keys that a user would press."""
 
 import codecs
 import fcntl
@@ -17,7 +17,7 @@ _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 class Terminal:
-    """A terminal with a program in it; `seen` is all that was written to it."""
+    """A terminal that runs a program. `seen` is all its output."""
 
     def __init__(self, command, *, columns=80, environment=()):
         self.fd, slave = pty.openpty()
@@ -41,7 +41,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def press_until(self, key, words):
-        """Press a key, again and again, until something is written."""
+        """Press a key repeatedly until the words appear."""
         deadline = time.monotonic() + DEADLINE_S
         while words not in self.plain[self._from :] and time.monotonic() < deadline:
             self.press(key)
@@ -50,13 +50,13 @@ class Terminal:
         assert words in self.plain[self._from :]
 
     def wait_until_idle(self):
-        """Wait until the program waits: what readline is told between its last key and then, it hears only later."""
+        """Wait until the program waits for input. readline reads settings only between keys."""
         stat_file = Path(f"/proc/{self.process.pid}/stat")
         while stat_file.exists() and stat_file.read_text().rpartition(")")[2].split()[0] != "S":
             os.sched_yield()
 
     def expect(self, words):
-        """Wait until something is written, after whatever was expected before."""
+        """Wait for words in the output after the last expected ones."""
         deadline = time.monotonic() + DEADLINE_S
         while words not in self.plain[self._from :]:
             if time.monotonic() > deadline or not self._read():
@@ -64,7 +64,7 @@ class Terminal:
         self._from = self.plain.index(words, self._from) + len(words)
 
     def end(self):
-        """Wait until the program has ended, and return its exit code."""
+        """Wait until the program exits, and return its exit code."""
         while self._read():
             pass
         return self.process.wait(DEADLINE_S)

@@ -16,7 +16,18 @@ def lines(*messages):
 INITIALIZE = {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
-def test_piped_requests_are_all_answered_before_it_ends():
+def test_folder_works_like_the_agent_file_in_it(tmp_path):
+    new = {"id": "new", "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
+    refused = dragoman("agent", "--agent", str(tmp_path), input=lines(INITIALIZE, new))
+    assert (refused.returncode, "there is no dragoman.yaml in this folder" in refused.stderr) == (2, True)
+    (tmp_path / "dragoman.yaml").write_text("model: anthropic:x\npermissions: {mode: plan}\n")
+    done = dragoman("agent", "--agent", str(tmp_path), input=lines(INITIALIZE, new))
+    initialized, answer = map(json.loads, done.stdout.splitlines()[:2])
+    assert initialized["result"]["authMethods"][0]["id"] == "anthropic-key"
+    assert answer["result"]["modes"]["currentModeId"] == "plan"
+
+
+def test_piped_requests_are_answered_before_the_exit():
     new = {"id": "new", "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
     done = dragoman("agent", input=lines(INITIALIZE, new))
     first, second, commands = map(json.loads, done.stdout.splitlines())
@@ -24,6 +35,58 @@ def test_piped_requests_are_all_answered_before_it_ends():
     assert second["result"]["sessionId"] == commands["params"]["sessionId"]
     assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def initialize(version=1, **members):
+    return {"id": 0, "method": "initialize", "params": {"protocolVersion": version, **members}}
+
+
+def test_session_cancel_sent_as_a_request_is_explained():
+    cancel = {"id": 1, "method": "session/cancel", "params": {"sessionId": "s"}}
+    done = dragoman("agent", input=lines(INITIALIZE, cancel))
+    error = json.loads(done.stdout.splitlines()[1])["error"]
+    assert error["code"] == -32601
+    assert error["message"] == "Method not found: session/cancel is a notification: send it without an id"
+
+
+def test_misnamed_capabilities_are_explained_in_log_and_session():
+    words = "The client sent its capabilities as `capabilities`, which ACP 1 calls `clientCapabilities`"
+    with subprocess.Popen(
+        [*DRAGOMAN, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+
+        def ask(message):
+            """Send a request and return the messages up to its answer."""
+            process.stdin.write(lines(message))
+            process.stdin.flush()
+            messages = [json.loads(process.stdout.readline())]
+            while messages[-1].get("id") != message["id"]:
+                messages.append(json.loads(process.stdout.readline()))
+            return messages
+
+        ask(initialize(capabilities={"fs": {"readTextFile": True}}))
+        new = {"id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
+        session_id = ask(new)[-1]["result"]["sessionId"]
+        prompt = {"sessionId": session_id, "prompt": [{"type": "text", "text": "hi"}]}
+        first = ask({"id": 2, "method": "session/prompt", "params": prompt})
+        second = ask({"id": 3, "method": "session/prompt", "params": prompt})
+        process.stdin.close()
+        assert process.stderr.read().startswith(f"dragoman: WARNING: {words}")
+        assert words in json.dumps(first)
+        assert words not in json.dumps(second)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        initialize(),
+        initialize(clientCapabilities={}),
+        initialize(clientCapabilities={}, capabilities={}),
+        initialize(version=2, capabilities={}, info={"name": "x", "version": "1"}),
+    ],
+)
+def test_correctly_named_capabilities_cause_no_warning(message):
+    assert dragoman("agent", input=lines(message)).stderr == ""
 
 
 def prompt_capabilities(*options, **settings):
@@ -47,7 +110,7 @@ HEARING = {"audio": True, **SEEING}
     ],
 )
 @pytest.mark.parametrize("way", ["option", "environment", "home", "file"])
-def test_what_the_configured_model_takes_is_advertised(model, capabilities, way, tmp_path, monkeypatch):
+def test_content_types_of_the_configured_model_are_advertised(model, capabilities, way, tmp_path, monkeypatch):
     (tmp_path / "s.yaml").write_text("- - text: hi\n")
     options = []
     if way == "option":
@@ -67,7 +130,7 @@ def test_without_a_model_neither_images_nor_audio_are_advertised(tmp_path):
     assert prompt_capabilities(cwd=tmp_path) == TEXT_ALONE
 
 
-def test_an_image_for_a_model_that_takes_none_is_refused_in_words(tmp_path):
+def test_image_for_a_model_without_image_input_is_refused(tmp_path):
     image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
     new = {"id": 1, "method": "session/new", "params": {"cwd": str(tmp_path), "mcpServers": []}}
     with subprocess.Popen([*DRAGOMAN, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
@@ -80,10 +143,10 @@ def test_an_image_for_a_model_that_takes_none_is_refused_in_words(tmp_path):
         agent.stdin.close()
         answer = json.loads(agent.stdout.readlines()[-1])
     assert answer["error"]["code"] == -32602
-    assert "guide cannot be given image content; leave it out, or choose a model that can" in str(answer["error"])
+    assert "guide does not accept image content; leave it out or choose another model" in str(answer["error"])
 
 
-def test_a_session_can_be_held_over_a_pipe(tmp_path):
+def test_session_works_over_a_pipe(tmp_path):
     script = tmp_path / "s.yaml"
     script.write_text("- - text: hi\n    repeat: 3\n")
     with subprocess.Popen(
@@ -95,7 +158,7 @@ def test_a_session_can_be_held_over_a_pipe(tmp_path):
         agent.stdin.flush()
         agent.stdout.readline()
         session_id = json.loads(agent.stdout.readline())["result"]["sessionId"]
-        agent.stdout.readline()  # the commands that can be asked for
+        agent.stdout.readline()  # the available commands
         prompt = {"sessionId": session_id, "prompt": [{"type": "text", "text": "go"}]}
         agent.stdin.write(lines({"id": 2, "method": "session/prompt", "params": prompt}))
         agent.stdin.close()
@@ -107,7 +170,7 @@ def test_a_session_can_be_held_over_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_quietly(number):
+def test_signal_ends_the_agent_quietly(number):
     with subprocess.Popen(
         [*DRAGOMAN, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as agent:
@@ -119,28 +182,28 @@ def test_a_signal_ends_it_quietly(number):
         assert agent.stderr.read() == ""
 
 
-def test_a_bad_script_is_refused_at_the_start_with_file_line_and_reason(tmp_path):
+def test_invalid_script_is_refused_at_the_start(tmp_path):
     script = tmp_path / "bad.yaml"
     script.write_text("- - text: ok\n  - txt: oops\n")
     done = dragoman("agent", "--model", f"script:{script}", input="")
     assert done.returncode == 2
-    assert f"{script}:2: txt is no part of a reply" in done.stderr
+    assert f"{script}:2: txt is not part of a reply" in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["nonsense", "nobody:gpt"])
-def test_a_model_that_is_not_there_is_refused_with_what_was_expected(name):
+def test_unknown_model_is_refused_with_the_expected_form(name):
     done = dragoman("agent", "--model", name, input="")
     assert done.returncode == 2
     assert f"there is no model '{name}'; expected guide, script:FILE" in done.stderr
 
 
-def test_the_model_may_come_from_the_environment(tmp_path):
+def test_model_may_come_from_the_environment(tmp_path):
     done = dragoman("agent", input="", env={**os.environ, "DRAGOMAN_MODEL": "nonsense"})
     assert "nonsense" in done.stderr
 
 
-def test_help_version_and_unknown_commands():
+def test_help_version_and_unknown_commands_work():
     assert "usage: dragoman COMMAND" in dragoman("--help").stdout
     assert "usage: dragoman COMMAND" in dragoman().stdout
     assert dragoman("--version").stdout == f"dragoman {__version__}\n"

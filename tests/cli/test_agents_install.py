@@ -1,38 +1,42 @@
-"""`dragoman agents install` and `remove`: real npm and pip with an index on this machine, archives over real TLS."""
+"""`dragoman agents install` and `remove`: the shown entry, the receipt, and archives over real TLS."""
 
-import base64
 import hashlib
-import io
 import json
 import os
-import random
-import shutil
+import shlex
 import signal
 import ssl
 import subprocess
-import tarfile
+import sys
 import threading
-import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from dragoman.cli import main as run_command
-from tests.cli.package_index import PackageIndex
+from dragoman.testing import steps
+from tests.catalog.test_archive import tar, zipped
 from tests.cli.terminal import Terminal
-from tests.commands import DRAGOMAN, dragoman
+from tests.commands import DRAGOMAN, dragoman, scripted
 from tests.store.certificates import Authority
-
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")
 
 
 @pytest.fixture
-def index(tmp_path, monkeypatch):
-    served = PackageIndex()
-    for name, value in served.environment(tmp_path).items():
-        monkeypatch.setenv(name, value)
-    yield served
-    served.close()
+def runners(tmp_path, monkeypatch):
+    """Put an npx and a uvx on PATH that record their arguments and MARK, and act as an agent."""
+    folder, called = tmp_path / "bin", tmp_path / "called"
+    folder.mkdir()
+    command, *rest = scripted([steps.Say("It is me.")])
+    program = (
+        f"#!{sys.executable}\nimport os, sys\nopen({str(called)!r}, 'a').write("
+        "f\"{os.path.basename(sys.argv[0])} {' '.join(sys.argv[1:])} MARK={os.environ.get('MARK')}\\n\")\n"
+        f"os.execv({command!r}, {[command, *rest]!r})\n"
+    )
+    for name in ("npx", "uvx"):
+        (folder / name).write_text(program)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return called
 
 
 @pytest.fixture
@@ -43,6 +47,9 @@ def archives(tmp_path, monkeypatch):
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             status, body = files[self.path]
+            if "held" in files:
+                files["asked"].set()
+                files["held"].wait(60)
             self.send_response(status)
             self.send_header("Location" if status == 302 else "Content-Type", body if status == 302 else "text/plain")
             self.end_headers()
@@ -81,143 +88,124 @@ def environments(home):
     return sorted(path.name for path in (home / "installed").glob("*/*"))
 
 
-def tar(*members):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, data in members:
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(data), 0o644
-            archive.addfile(member, io.BytesIO(data))
-    return packed.getvalue()
-
-
-def damaged(data):
-    """Change a few bytes in the middle."""
-    middle = len(data) // 2
-    return data[:middle] + bytes(255 - byte for byte in data[middle : middle + 8]) + data[middle + 8 :]
-
-
-def zipped(name, data):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(name, data)
-    return packed.getvalue()
-
-
-@needs_npm
-def test_the_person_is_shown_the_hash_and_the_scripts_and_nothing_runs_before_the_answer(home, index, tmp_path):
-    mark = tmp_path / "ran"
-    integrity, _ = index.add_npm("small-agent", script=f"echo ran >> {mark}")
-    register(home, npx={"package": "small-agent@1.2.3"})
+def test_whole_command_is_shown_before_anything_runs(home, runners):
+    env = {"LD_PRELOAD": "/tmp/a b.so", "MARK": "x\n  command: true"}
+    register(home, npx={"package": "@s/small", "args": ["--acp", "a b", "\u202e"], "env": env})
     for answer, code in (("n\n", 1), ("y\n", 0)):
         terminal = Terminal([*DRAGOMAN, "agents", "install", "small"], columns=200)
-        terminal.expect("small-agent@1.2.3")
-        terminal.expect(integrity)
-        terminal.expect("scripts run while it is installed: small-agent")
+        terminal.expect("npx: @s/small@1.2.3")
+        terminal.expect(r"command: npx -y @s/small@1.2.3 --acp 'a b' '\u202e'")
+        terminal.expect("with LD_PRELOAD='/tmp/a b.so'")
+        terminal.expect(r"with MARK='x\n  command: true'")
         terminal.expect("Install it?")
-        assert not mark.exists()
         terminal.press(answer)
         assert terminal.process.wait(60) == code
-        assert mark.exists() == (code == 0)
-        assert ("receipt.json" in environments(home)) == (code == 0)
-    assert dragoman("run", "hi", "--", "small").stdout == "node\n"
+        assert environments(home) == (["receipt.json"] if code == 0 else [])
+    assert not runners.exists()
 
 
-def test_an_agent_of_pypi_is_installed_used_and_removed(home, index, tmp_path, monkeypatch):
-    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "elsewhere"))
-    digest = index.add_wheel("small_agent")
-    register(home, uvx={"package": "small_agent@1.2.3", "args": ["--acp"], "env": {"MARK": "marked"}})
+@pytest.mark.parametrize(
+    ("way", "called"),
+    [
+        ({"npx": {"package": "small@1.2.0"}}, "npx -y small@1.2.0"),
+        ({"uvx": {"package": "small", "cmd": "/bin/sh"}}, "uvx small==1.2.3"),
+    ],
+)
+def test_package_is_installed_started_and_removed(way, called, home, runners):
+    [[runner, package]] = way.items()
+    register(home, **{runner: {**package, "args": ["--acp"], "env": {"MARK": "marked"}}})
+    refused = dragoman("run", "hi", "--", "small")
+    assert (refused.returncode, "install it: dragoman agents install small" in refused.stderr) == (2, True)
     refused = dragoman("agents", "install", "small")
     assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
     assert not (home / "installed").exists()
 
     done = dragoman("agents", "install", "small", "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"sha256:{digest}" in done.stderr
-    [row] = [row for row in json.loads(dragoman("agents", "--json").stdout) if row["name"] == "small"]
+    [row] = [row for row in json.loads(dragoman("agents", "--format", "json").stdout) if row["name"] == "small"]
     assert (row["source"], row["version"]) == ("installed", "1.2.3")
-    assert dragoman("run", "hi", "--", "small").stdout == "wheel marked --acp\n"
+    assert not runners.exists()
+    assert dragoman("run", "hi", "--", "small").stdout == "It is me.\n"
+    assert runners.read_text() == f"{called} --acp MARK=marked\n"
 
     assert dragoman("agents", "remove", "small").returncode == 0
     assert environments(home) == []
     assert dragoman("agents", "remove", "small").returncode == 2
 
 
-@needs_npm
-def test_another_content_than_the_index_promised_leaves_nothing_and_keeps_what_was_there(home, index):
-    index.add_npm("small-agent")
-    register(home, npx={"package": "small-agent@1.2.3"})
-    assert dragoman("agents", "install", "small", "--yes").returncode == 0
-    before = environments(home)
-    wrong = "sha512-" + base64.b64encode(hashlib.sha512(b"other").digest()).decode()
-    index.add_npm("small-agent", "1.2.4", integrity=wrong)
-    register(home, npx={"package": "small-agent@1.2.4"})
-    done = dragoman("agents", "install", "small", "--yes")
-    assert (done.returncode, "EINTEGRITY" in done.stderr) == (1, True)
-    assert environments(home) == before
-    assert dragoman("run", "hi", "--", "small").stdout == "node\n"
-
-
-@needs_npm
-def test_an_interrupted_installation_leaves_nothing_half(home, index):
-    _, tarball = index.add_npm("small-agent")
-    register(home, npx={"package": "small-agent"})
-    index.held.add(tarball)
-    command = [*DRAGOMAN, "agents", "install", "small", "--yes"]
-    for end in (signal.SIGINT, signal.SIGKILL):
-        index.asked_for_held.clear()
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-        assert index.asked_for_held.wait(60)
-        busy = dragoman("agents", "remove", "small")
-        assert (busy.returncode, "at the moment" in busy.stderr) == (1, True)
-        os.killpg(process.pid, end)
-        assert process.wait(60) != 0
-        assert "receipt.json" not in environments(home)
-        assert len(environments(home)) == (1 if end == signal.SIGKILL else 0)
-    index.release.set()
-    assert dragoman("agents", "install", "small", "--yes").returncode == 0
-    assert len(environments(home)) == 2  # the receipt and its environment; that of the killed one is gone
-
-
 @pytest.mark.parametrize(
-    ("way", "package"),
+    "distribution",
     [
-        ("npx", "git+https://a.example/a.git"),
-        ("npx", "file:../a"),
-        ("npx", "--global"),
-        ("npx", "https://a.example/a.tgz"),
-        ("uvx", "a @ https://a.example/a.whl"),
-        ("uvx", "-r/etc/passwd"),
-        ("uvx", "./a"),
+        {"npx": {"package": "git+https://a.example/a.git"}},
+        {"uvx": {"package": "small", "env": {"-S": "sh -c id"}}},
+        {"binary": {"cmd": "/bin/sh"}},
+        {"binary": {"cmd": "../../../bin/sh"}},
+        {"binary": {"cmd": "./small", "archive": "https://["}},
+        {"binary": {"cmd": "./small", "archive": "https://a..example/a.tar.gz"}},
+        {"binary": {"cmd": "./small", "archive": "http://a.example/a.tar.gz"}},
+        {"binary": {"cmd": "./small", "archive": "https://a.example/a.pkg"}},
     ],
 )
-def test_only_packages_of_an_index_are_installed(way, package, home, capsys, monkeypatch, tmp_path):
-    (tmp_path / "npm").write_text("#!/bin/sh\n")
-    (tmp_path / "npm").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    register(home, **{way: {"package": package}})
+def test_hostile_entry_installs_nothing(distribution, home, runners, capsys):
+    if binary := distribution.get("binary"):
+        register_archive(home, **{"archive": "https://a.example/a.tar.gz", **binary})
+    else:
+        register(home, **distribution)
     assert run_command(["agents", "install", "small", "--yes"]) == 1
-    assert "is no package of" in capsys.readouterr().err
-    assert not (home / "installed").exists()
+    assert "dragoman agents: " in capsys.readouterr().err
+    assert environments(home) == []
+
+
+def test_registry_program_is_not_looked_up_on_path(home, capsys):
+    register_archive(home, archive="https://a.example/a.tar.gz", cmd="./sh")
+    done = dragoman("run", "hi", "--", "small")
+    assert (done.returncode, "not installed" in done.stderr) == (2, True)
+
+
+def test_interrupted_installation_leaves_nothing_incomplete(home, archives):
+    archives["/a.tar.gz"] = (200, tar(("small", b"#!/bin/sh\n")))
+    register_archive(home, archive=f"{archives['url']}/a.tar.gz", cmd="small")
+    command = [*DRAGOMAN, "agents", "install", "small", "--yes"]
+    for end in (signal.SIGINT, signal.SIGKILL):
+        archives["held"], archives["asked"] = threading.Event(), threading.Event()
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+        assert archives["asked"].wait(60)
+        busy = dragoman("agents", "remove", "small")
+        assert (busy.returncode, "is installing or removing" in busy.stderr) == (1, True)
+        os.killpg(process.pid, end)
+        assert process.wait(60) != 0
+        archives["held"].set()
+        assert len(environments(home)) == (1 if end == signal.SIGKILL else 0)
+    assert dragoman("agents", "install", "small", "--yes").returncode == 0
+    assert len(environments(home)) == 2  # the receipt and its environment; the killed installation is gone
 
 
 @pytest.mark.parametrize(
     ("name", "data", "cmd"),
     [
         ("a.tar.gz", tar(("bin/small", b"#!/bin/sh\necho $0\n")), "./bin/small"),
-        ("a.zip", zipped("small", b"#!/bin/sh\n"), "small"),
+        ("a.zip", zipped(("small", b"#!/bin/sh\n")), "small"),
         ("small-linux", b"#!/bin/sh\n", "./small"),
     ],
 )
-def test_an_archive_with_the_hash_of_the_registry_is_unpacked(name, data, cmd, home, archives, capsys):
+def test_archive_with_the_right_hash_is_unpacked(name, data, cmd, home, archives, capsys):
     archives[f"/{name}"] = (200, data)
     digest = hashlib.sha256(data).hexdigest()
     register_archive(home, archive=f"{archives['url']}/{name}", cmd=cmd, args=["acp"], sha256=digest)
     assert run_command(["agents", "install", "small", "--yes"]) == 0
-    assert "the registry has the same hash" in capsys.readouterr().err
+    assert "the checksum matches the registry" in capsys.readouterr().err
     receipt = json.loads((home / "installed/small/receipt.json").read_text())
     program, argument = receipt["command"]
     assert (os.access(program, os.X_OK), argument, receipt["digest"]) == (True, "acp", f"sha256:{digest}")
+
+
+def test_program_with_an_equals_sign_starts(home, archives):
+    agent = shlex.join(scripted([steps.Say("It is me.")]))
+    archives["/small-linux"] = (200, f'#!/bin/sh\n[ "$*" = "echo x" ] && [ "$MARK" = 1 ] && exec {agent}\n'.encode())
+    url = f"{archives['url']}/small-linux"
+    register_archive(home, archive=url, cmd="./small=1", args=["echo", "x"], env={"MARK": "1"})
+    assert dragoman("agents", "install", "small", "--yes").returncode == 0
+    assert dragoman("run", "hi", "--", "small").stdout == "It is me.\n"
 
 
 @pytest.mark.parametrize(
@@ -225,22 +213,14 @@ def test_an_archive_with_the_hash_of_the_registry_is_unpacked(name, data, cmd, h
     [
         ((200, b"changed"), "0" * 64, "the registry says 0000"),
         ((200, tar(("../../../outside", b"x"))), "", "cannot be unpacked"),
-        ((200, tar(("other", b"x"))), "", "has no program ./small"),
-        ((200, damaged(tar(("small", bytes(range(256)) * 4000)))), "", "cannot be unpacked"),
-        ((200, damaged(tar(("small", random.Random(1).randbytes(200_000))))), "", "cannot be unpacked"),
-        ((302, "http://localhost/a.tar.gz"), "", "is no https address"),
+        ((200, b""), "", "cannot be unpacked"),
+        ((302, "http://localhost/a.tar.gz"), "", "is not an https address"),
     ],
 )
-def test_an_archive_that_is_not_right_leaves_nothing(answer, sha256, words, home, archives, capsys):
+def test_wrong_archive_leaves_nothing(answer, sha256, words, home, archives, capsys):
     archives["/a.tar.gz"] = answer
     register_archive(home, archive=f"{archives['url']}/a.tar.gz", cmd="./small", sha256=sha256)
     assert run_command(["agents", "install", "small", "--yes"]) == 1
     assert words in capsys.readouterr().err
     assert environments(home) == []
     assert not (home / "outside").exists()
-
-
-def test_an_archive_is_not_fetched_without_tls(home, capsys):
-    register_archive(home, archive="http://a.example/a.tar.gz", cmd="./small")
-    assert run_command(["agents", "install", "small", "--yes"]) == 1
-    assert "is no https address" in capsys.readouterr().err

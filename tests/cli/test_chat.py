@@ -1,16 +1,12 @@
 """`dragoman chat` without a terminal."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from dragoman.testing import steps
-from tests.commands import scripted
-
-CHAT = [sys.executable, "-m", "dragoman", "chat"]
+from tests.commands import dragoman, scripted
 
 
 def chat(*turns, lines, options=()):
@@ -19,39 +15,39 @@ def chat(*turns, lines, options=()):
 
 
 def run(arguments, lines=""):
-    return subprocess.run([*CHAT, *arguments], input=lines, capture_output=True, text=True, timeout=30, check=False)
+    return dragoman("chat", *arguments, input=lines)
 
 
-def test_every_line_is_a_prompt_and_the_answers_go_out_as_they_are():
+def test_every_line_is_a_prompt_and_answers_are_unchanged():
     done = chat([steps.Say("**one** "), steps.Say("two")], [steps.Say("three\n")], lines="a\n\nb\n")
     assert (done.stdout, done.stderr, done.returncode) == ("**one** two\nthree\n", "", 0)
 
 
 @pytest.mark.parametrize("word", [":quit", ":q", "exit", " quit "])
-def test_a_word_that_leaves_ends_it(word):
+def test_quit_word_ends_the_chat(word):
     done = chat([steps.Say("once\n")], lines=f"a\n{word}\nb\n")
     assert done.stdout == "once\n"
 
 
-def test_no_control_character_of_the_agent_comes_out():
+def test_no_control_character_of_the_agent_is_printed():
     evil = [steps.Say("a\x1b[3"), steps.Say("1mb\x1b]0;t\x07c\x08\u202e\n"), steps.AskPermission(title="rm \x1b[8m/")]
     done = chat(evil, lines="go\n")
     assert done.stdout == "abc\noutcome: selected no\n"
     assert "\x1b" not in done.stderr
 
 
-def test_what_needs_permission_is_denied_because_there_is_nobody_to_ask():
+def test_permission_is_denied_without_a_terminal():
     done = chat([steps.AskPermission(title="rm -rf /")], lines="go\n")
     assert done.stdout == "outcome: selected no\n"
-    assert "[denied, because there is nobody to ask: rm -rf /]" in done.stderr
+    assert "[denied, because no user can be asked: rm -rf /]" in done.stderr
 
 
-def test_another_stop_reason_is_told_beside_the_answer():
+def test_other_stop_reasons_are_printed_next_to_the_answer():
     done = chat([steps.Say("so far\n"), steps.Stop("max_tokens")], lines="go\n")
     assert (done.stdout, done.stderr, done.returncode) == ("so far\n", "[max_tokens]\n", 0)
 
 
-def test_an_agent_that_dies_is_reported_with_its_last_words():
+def test_agent_that_dies_is_reported_with_its_last_output():
     done = chat([steps.Say("so far"), steps.Exit(7, "out of memory")], lines="go\n")
     assert done.returncode == 1
     assert done.stdout == "so far\n"
@@ -61,7 +57,7 @@ def test_an_agent_that_dies_is_reported_with_its_last_words():
 
 
 @pytest.mark.parametrize("command", [["no-such-agent"], ["true"], ["sh", "-c", "echo no agent; exit 3"]])
-def test_what_is_no_agent_is_reported(command):
+def test_program_that_is_not_an_agent_is_reported(command):
     done = run(["--", *command])
     assert done.returncode == 1
     assert done.stderr.startswith("dragoman chat: ")
@@ -72,13 +68,13 @@ def test_what_is_no_agent_is_reported(command):
     "arguments",
     [["--"], ["--cwd", "/no/such/directory"], ["--session", "x", "--continue"], ["--agent", "f", "--", "a"]],
 )
-def test_a_wrong_command_line_is_a_usage_error(arguments):
+def test_invalid_command_line_is_a_usage_error(arguments):
     done = run(arguments)
     assert done.returncode == 2
     assert "usage: dragoman chat" in done.stderr
 
 
-def test_our_own_agent_answers_and_goes_on_later(tmp_path):
+def test_our_own_agent_answers_and_continues_later(tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text("- - text: hello\n")
     model = ["--model", f"script:{script}", "--cwd", str(tmp_path)]
@@ -88,22 +84,20 @@ def test_our_own_agent_answers_and_goes_on_later(tmp_path):
     assert '"messages":4' in log.read_text()
 
 
-def test_continue_without_a_session_says_what_to_do(tmp_path):
+def test_continue_without_a_session_explains_what_to_do(tmp_path):
     done = run(["--continue", "--cwd", str(tmp_path)], "a\n")
     assert done.returncode == 2
-    assert "leave --continue out" in done.stderr
+    assert "leave out --continue" in done.stderr
 
 
-def test_a_capability_that_the_agent_lacks_is_named():
+def test_missing_capability_is_named():
     done = chat([steps.Say("x")], lines="a\n", options=["--session", "old"])
     assert done.returncode == 2
     assert "cannot open earlier sessions, only new ones" in done.stderr
 
 
-def test_a_dumb_terminal_is_treated_as_none():
+def test_dumb_terminal_is_treated_as_no_terminal():
     agent = scripted([steps.Say("**plain**")])
     environment = {**os.environ, "TERM": "dumb"}
-    done = subprocess.run(
-        [*CHAT, "--", *agent], input="a\n", capture_output=True, text=True, timeout=30, check=False, env=environment
-    )
+    done = dragoman("chat", "--", *agent, input="a\n", env=environment)
     assert done.stdout == "**plain**\n"

@@ -1,4 +1,4 @@
-"""`dragoman chat` at a pseudo-terminal, with the keys that a person would press."""
+"""`dragoman chat` in a pseudo-terminal, with the keys that a user would press."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def said(text):
     return [{"type": "content", "content": {"type": "text", "text": text}}]
 
 
-def test_an_answer_is_rendered_and_ctrl_d_leaves(chat):
+def test_answer_is_rendered_and_ctrl_d_exits(chat):
     terminal = chat([steps.Say("# Head\n\nvery **bold** wo"), steps.Say("rds\n")])
     terminal.press("hi\r")
     terminal.expect("very bold words")
@@ -57,7 +57,7 @@ def test_an_answer_is_rendered_and_ctrl_d_leaves(chat):
 
 
 @pytest.mark.parametrize("columns", [80, 20])
-def test_work_that_the_agent_begins_by_itself_is_shown_above_the_line_that_is_being_written(chat, tmp_path, columns):
+def test_unprompted_work_is_shown_above_the_input_line(chat, tmp_path, columns):
     fifo = tmp_path / "begin"
     os.mkfifo(fifo)
     texts = ["one more th", "ing\n\nand an open row"]
@@ -69,7 +69,7 @@ def test_work_that_the_agent_begins_by_itself_is_shown_above_the_line_that_is_be
     terminal.press(LEFT * len(" want to say"))
     with fifo.open("w"):
         pass
-    terminal.expect("itself:")
+    terminal.expect("own:")
     terminal.expect("one more thing")
     terminal.expect("and an open row")
     terminal.expect(MARK)
@@ -79,7 +79,7 @@ def test_work_that_the_agent_begins_by_itself_is_shown_above_the_line_that_is_be
     assert json.loads(history.read_text()) == "is there more that you want to say"
 
 
-def test_no_colour_means_no_colour(chat):
+def test_no_color_disables_colours(chat):
     terminal = chat([steps.Say("very **bold** words\n")], environment={"NO_COLOR": "1"}.items())
     terminal.press("hi\r")
     terminal.expect("very bold words")
@@ -87,7 +87,7 @@ def test_no_colour_means_no_colour(chat):
     assert not re.search(r"\x1b\[[0-9;]*m", terminal.seen)
 
 
-def test_nothing_of_the_agent_controls_the_terminal(chat):
+def test_agent_output_cannot_control_the_terminal(chat):
     evil = "\x1b]0;evil\x07\x1b[2J\x1b[8m"
     terminal = chat(
         [
@@ -105,7 +105,7 @@ def test_nothing_of_the_agent_controls_the_terminal(chat):
     terminal.expect("[n/2]")
     terminal.press("n")
     terminal.expect("outcome: selected no")
-    terminal.expect(MARK)  # before it the terminal itself takes the key, and chat does not see it
+    terminal.expect(MARK)  # before it the terminal itself reads the key
     terminal.press(CTRL_D)
     terminal.end()
     assert "\x1b]" not in terminal.seen
@@ -114,7 +114,7 @@ def test_nothing_of_the_agent_controls_the_terminal(chat):
 
 
 @pytest.mark.parametrize(("key", "outcome"), [("y", "yes"), ("n", "no"), ("1", "yes"), ("2", "no"), ("\x1b", "no")])
-def test_a_key_answers_a_question(chat, key, outcome):
+def test_key_answers_a_question(chat, key, outcome):
     terminal = chat([steps.AskPermission(title="Edit it")])
     terminal.press("hi\r")
     terminal.expect("May the agent do this? Edit it")
@@ -123,7 +123,7 @@ def test_a_key_answers_a_question(chat, key, outcome):
     terminal.expect(f"outcome: selected {outcome}")
 
 
-def test_neither_other_keys_nor_a_paste_answer_a_question(chat):
+def test_other_keys_and_pastes_do_not_answer_a_question(chat):
     terminal = chat([steps.AskPermission()])
     terminal.press("hi\r")
     terminal.expect("Reject")
@@ -131,7 +131,7 @@ def test_neither_other_keys_nor_a_paste_answer_a_question(chat):
     terminal.press_until("y", "outcome: selected yes")
 
 
-def test_what_happened_before_a_question_is_shown_before_it(chat):
+def test_earlier_events_are_shown_before_a_question(chat):
     calls = [
         update(sessionUpdate="tool_call", toolCallId=f"c{number}", title=f"call {number};", status="completed")
         for number in range(50)
@@ -154,7 +154,7 @@ def test_thoughts_are_folded_and_can_be_shown(chat):
     terminal.expect("END")
 
 
-def test_a_tool_call_shows_its_output_as_it_runs_and_its_diff_at_the_end(chat):
+def test_tool_call_shows_live_output_and_its_final_diff(chat):
     diff = [{"type": "diff", "path": "/x/notes.txt", "oldText": "old\n", "newText": "new\n"}]
     terminal = chat(
         [
@@ -174,7 +174,7 @@ def test_a_tool_call_shows_its_output_as_it_runs_and_its_diff_at_the_end(chat):
     assert "\x1b[32m+new" in terminal.seen
 
 
-def test_ctrl_c_cancels_the_turn_and_the_conversation_goes_on(chat):
+def test_ctrl_c_cancels_the_turn_and_the_chat_continues(chat):
     terminal = chat([steps.Say("working"), steps.WaitForCancel()], [steps.Say("again")])
     terminal.press("hi\r")
     terminal.expect("working")
@@ -186,7 +186,7 @@ def test_ctrl_c_cancels_the_turn_and_the_conversation_goes_on(chat):
     terminal.expect("again")
 
 
-def test_what_a_cancelled_command_has_written_stays(chat, tmp_path):
+def test_output_of_a_cancelled_command_stays(chat, tmp_path):
     script = tmp_path / "model.yaml"
     script.write_text("- - tool: {name: run_command, arguments: {command: 'echo so far; sleep 600'}}\n")
     terminal = chat(own=["--model", f"script:{script}"])
@@ -208,7 +208,7 @@ def test_ctrl_c_cancels_an_open_question(chat):
     terminal.expect("outcome: cancelled")
 
 
-def test_a_second_ctrl_c_leaves_an_agent_that_does_not_listen(chat):
+def test_second_ctrl_c_leaves_an_unresponsive_agent(chat):
     stubborn = (
         "import json, sys\n"
         "for line in sys.stdin:\n"
@@ -220,18 +220,18 @@ def test_a_second_ctrl_c_leaves_an_agent_that_does_not_listen(chat):
     terminal.press("hi\r")
     terminal.expect("Ctrl-C cancels")
     terminal.press(CTRL_C)
-    terminal.expect("once more leaves")
+    terminal.expect("press Ctrl-C again to exit")
     terminal.press(CTRL_C)
     assert terminal.end() == 0
 
 
-def test_ctrl_c_twice_at_the_prompt_leaves(chat):
+def test_ctrl_c_twice_at_the_prompt_exits(chat):
     terminal = chat([steps.Say("x")])
     terminal.press("half a line")
     terminal.expect("half a line")
     terminal.wait_until_idle()
     terminal.press(CTRL_C)
-    terminal.expect("Ctrl-C once more leaves")
+    terminal.expect("press Ctrl-C again to exit")
     terminal.press("other")
     terminal.expect("other")
     terminal.wait_until_idle()
@@ -252,7 +252,7 @@ def test_several_lines_make_one_prompt(chat, tmp_path):
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
 
-def test_the_history_is_there_again(chat):
+def test_history_is_restored(chat):
     first = chat([steps.Say("ok")])
     first.press("what I said\r")
     first.expect("ok")
@@ -264,7 +264,7 @@ def test_the_history_is_there_again(chat):
     second.expect("what I said")
 
 
-def test_commands_of_the_agent_and_our_own_are_completed(chat):
+def test_agent_and_local_commands_are_completed(chat):
     commands = [{"name": "deploy", "description": "Ship it"}]
     terminal = chat([update(sessionUpdate="available_commands_update", availableCommands=commands)])
     terminal.press("hi\r")
@@ -322,7 +322,7 @@ def changed(index, value):
     return [{"result": {"configOptions": options}}]
 
 
-def test_every_option_of_an_agent_can_be_shown_set_and_completed(chat):
+def test_every_agent_option_can_be_shown_set_and_completed(chat):
     script = {
         "session/new": [[{"result": {"sessionId": "s", "configOptions": OPTIONS}}]],
         "session/set_config_option": [changed(0, "high"), changed(1, True)],
@@ -346,10 +346,10 @@ def test_every_option_of_an_agent_can_be_shown_set_and_completed(chat):
     terminal.expect("the agent has no effort 'none'; expected one of low, high")
     terminal.expect(MARK)
     terminal.press(":set nothing\r")
-    terminal.expect("the agent has no option nothing; :set shows those there are")
+    terminal.expect("the agent has no option nothing; :set lists them")
 
 
-def test_an_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path):
+def test_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path):
     (tmp_path / "model.yaml").write_text("- - text: It is `me`.\n")
     terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
     terminal.press("who are `you`?\r")
@@ -365,10 +365,10 @@ def test_an_old_session_is_resumed_from_the_list_with_its_history(chat, tmp_path
     terminal.press(f":resume {number}\r")
     terminal.expect(f"{MARK}who are `you`?")
     terminal.expect("It is me.")
-    terminal.expect("This was said before")
+    terminal.expect("Earlier in this conversation")
 
 
-def test_a_session_is_given_a_title_and_archived(chat, tmp_path):
+def test_session_gets_a_title_and_is_archived(chat, tmp_path):
     (tmp_path / "model.yaml").write_text("- - text: It is me.\n")
     terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"])
     terminal.press("who?\r")
@@ -387,40 +387,40 @@ def test_a_session_is_given_a_title_and_archived(chat, tmp_path):
     terminal.expect("There are no sessions in this directory yet.")
 
 
-def test_an_image_goes_with_the_next_prompt_if_the_agent_can_see(chat, tmp_path):
+def test_image_is_sent_with_the_next_prompt(chat, tmp_path):
     (tmp_path / "dot.png").write_bytes(PIXEL)
-    (tmp_path / "text.png").write_text("no image")
+    (tmp_path / "text.png").write_text("not a supported image")
     (tmp_path / "model.yaml").write_text("- - text: A dot.\n")
-    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"], columns=250)  # so that no path wraps
+    terminal = chat(own=["--model", f"script:{tmp_path / 'model.yaml'}"], columns=250)  # wide enough that no path wraps
     terminal.press(":image text.png\r")
     terminal.expect("WebP")
     terminal.expect(MARK)
     terminal.press(f":image d{TAB}\r")
-    terminal.expect("dot.png goes with the next prompt")
+    terminal.expect("dot.png will be sent with the next prompt")
     terminal.expect(f"[1 image] {MARK}")
     terminal.press("look\r")
     terminal.expect("A dot.")
 
 
-def test_an_image_is_refused_at_once_where_the_agent_cannot_see(chat, tmp_path):
+def test_image_is_refused_at_once_if_the_agent_accepts_none(chat, tmp_path):
     (tmp_path / "dot.png").write_bytes(PIXEL)
     terminal = chat([steps.Say("x")])
     terminal.press(":image dot.png\r")
     terminal.expect("image")
     terminal.expect(MARK)
-    assert "goes with the next prompt" not in terminal.plain
+    assert "will be sent with the next prompt" not in terminal.plain
 
 
-def test_an_unknown_local_command_is_not_sent_to_the_agent(chat):
+def test_unknown_local_command_is_not_sent_to_the_agent(chat):
     terminal = chat([steps.Say("the agent heard")])
     terminal.press(":nonsense\r")
-    terminal.expect("there is no command :nonsense; :help shows those there are")
+    terminal.expect("there is no command :nonsense; :help lists all commands")
     terminal.press(":help\r")
     terminal.expect(":thoughts")
     assert "the agent heard" not in terminal.plain
 
 
-def test_a_failed_turn_is_told_and_the_conversation_goes_on(chat):
+def test_failed_turn_is_reported_and_the_chat_continues(chat):
     terminal = chat([steps.Fail(-32603, "no quota")], [steps.Say("fine now")])
     terminal.press("hi\r")
     terminal.expect("no quota")
@@ -429,7 +429,7 @@ def test_a_failed_turn_is_told_and_the_conversation_goes_on(chat):
     terminal.expect("fine now")
 
 
-def test_a_dead_agent_ends_the_conversation_with_its_last_words(chat):
+def test_dead_agent_ends_the_chat_with_its_last_output(chat):
     terminal = chat([steps.Exit(7, "out of memory")])
     terminal.press("hi\r")
     terminal.expect("out of memory")
@@ -437,7 +437,7 @@ def test_a_dead_agent_ends_the_conversation_with_its_last_words(chat):
     assert "Traceback" not in terminal.plain
 
 
-def test_the_terminal_is_as_before_when_the_chat_is_told_to_end(chat):
+def test_terminal_is_restored_when_the_chat_is_stopped(chat):
     terminal = chat([steps.Say("working"), steps.WaitForCancel()])
     slave = os.open(terminal.name, os.O_RDWR | os.O_NOCTTY)
     terminal.press("hi\r")

@@ -1,4 +1,4 @@
-"""`dragoman chat` in tmux: what a person sees on the screen after real key strokes."""
+"""`dragoman chat` in tmux: the screen after real key strokes."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 
 
 class Window:
-    """A tmux server of its own, with one window."""
+    """A separate tmux server with one window."""
 
     def __init__(self, socket, command, columns):
         self._socket = str(socket)
@@ -32,7 +32,7 @@ class Window:
         self._tmux("resize-window", "-x", str(columns))
 
     def wait_for(self, words):
-        """Wait until something is on the screen, and return all of it."""
+        """Wait until the words are on the screen, and return the screen."""
         deadline = time.monotonic() + DEADLINE_S
         while words not in (screen := self.screen()):
             assert time.monotonic() < deadline, screen
@@ -60,7 +60,7 @@ def chat(tmp_path):
         agent = scripted(*turns)
         command = [sys.executable, "-m", "dragoman", "chat", "--cwd", str(tmp_path), "--", *agent]
         opened.append(Window(tmp_path / "tmux", command, columns))
-        opened[-1].wait_for("Ctrl-D leaves\n\n")
+        opened[-1].wait_for("Ctrl-D exits\n\n")
         return opened[-1]
 
     yield start
@@ -83,7 +83,7 @@ PLAN = steps.Update(
 )
 
 
-def test_a_whole_turn_looks_as_it_should(chat):
+def test_complete_turn_is_drawn_correctly(chat):
     window = chat([steps.Think("hm"), PLAN, steps.Say("# Title\n\n- **one**\n"), CALL, steps.AskPermission(title="Go")])
     window.press("hello", "Enter")
     window.wait_for("[n/2] Reject")
@@ -102,7 +102,7 @@ def test_a_whole_turn_looks_as_it_should(chat):
     assert "Plan 1/1\n  ☑ Look" in turn
 
 
-def test_what_was_live_leaves_nothing_behind(chat):
+def test_live_rows_leave_nothing_behind(chat):
     window = chat([steps.Say("working on it"), steps.WaitForCancel()], [steps.Say("fine")])
     window.press("hello", "Enter")
     window.wait_for("Ctrl-C cancels")
@@ -114,7 +114,7 @@ def test_what_was_live_leaves_nothing_behind(chat):
     window.wait_for("fine")
 
 
-def test_a_window_that_becomes_narrower_is_drawn_anew(chat):
+def test_narrowed_window_is_redrawn(chat):
     window = chat([steps.Say("word " * 40), steps.WaitForCancel()])
     window.press("hello", "Enter")
     window.wait_for("Ctrl-C cancels")
@@ -125,19 +125,19 @@ def test_a_window_that_becomes_narrower_is_drawn_anew(chat):
     window.wait_for("\n\ncancelled\n")
 
 
-def test_the_agent_does_not_set_the_title(chat):
+def test_agent_does_not_set_the_title(chat):
     window = chat([steps.Say("\x1b]0;evil\x07\x1b]2;evil\x07said")])
     window.press("hello", "Enter")
     window.wait_for("said")
     assert "evil" not in window.title()
 
 
-def test_completion_and_several_lines_work_with_real_keys(chat):
+def test_completion_and_multi_line_input_work_with_real_keys(chat):
     window = chat([steps.Say("fine")])
     window.press(":thou", "Tab")
     window.wait_for(":thoughts")
     window.press("Enter")
-    window.wait_for("There were no thoughts.")
+    window.wait_for("The last turn had no thoughts.")
     window.press("one", "M-Enter", "two", "Enter")
     screen = window.wait_for("fine")
     assert "one\ntwo\n\nfine" in screen

@@ -1,5 +1,6 @@
-"""`dragoman check rule`: a rule explained."""
+"""`dragoman check rule` explains a rule."""
 
+from dragoman.check import RULES
 from tests.commands import dragoman
 
 
@@ -7,7 +8,7 @@ def explain(*ids):
     return dragoman("check", "rule", *ids)
 
 
-def test_a_rule_is_explained_with_its_clause_its_occasion_and_the_way_to_mend_it():
+def test_rule_is_explained_with_clause_condition_and_fix():
     done = explain("acp-wire-001", "ACP-FS-101")
     assert (done.returncode, done.stderr) == (0, "")
     first, second = done.stdout.split("\n\n")
@@ -16,13 +17,23 @@ def test_a_rule_is_explained_with_its_clause_its_occasion_and_the_way_to_mend_it
         "  level     must, for agents\n"
         "  clause    https://agentclientprotocol.com/protocol/v1/transports#stdio\n"
         "  clause    https://agentclientprotocol.com/protocol/v2/transports#stdio\n"
-        "  occasion  any line from the agent\n"
-        "  fix       Send logs, banners and progress to stderr; keep stdout for JSON-RPC alone."
+        "  needs     any line from the agent\n"
+        "  fix       Send logs, banners and progress to stderr. Use stdout only for JSON-RPC."
     )
     assert second.startswith("ACP-FS-101 ")
 
 
-def test_an_unknown_rule_is_a_usage_error_that_names_the_nearest():
+def test_unknown_rule_is_a_usage_error_with_a_suggestion():
     done = explain("ACP-WIRE-01")
     assert done.returncode == 2
     assert "there is no rule 'ACP-WIRE-01'; did you mean ACP-WIRE-" in done.stderr
+
+
+def test_all_rules_are_listed_without_an_id():
+    done = explain()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(RULES)
+
+
+def test_rule_without_a_similar_one_points_to_the_list():
+    assert "there is no rule 'XYZ'; run `dragoman check rule` to list them" in explain("XYZ").stderr

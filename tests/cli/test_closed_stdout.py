@@ -1,12 +1,18 @@
-"""A reader of stdout that goes away ends every command without a word, with the code of a shell for that."""
+"""Writing to stdout: a closed reader, a full disk and short writes."""
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 
 import pytest
 
+from dragoman.check.rules import RULES
 from dragoman.cli import COMMANDS
 from dragoman.testing import steps
 from tests.commands import DRAGOMAN, scripted
@@ -17,7 +23,7 @@ WRITING = [
     ["agents"],
     ["check", "agent", "--no-prompt", "--format", "json", "--", *SCRIPTED],
     ["completion", "bash"],
-    ["init", "--editor", "zed"],
+    ["editor", "zed"],
     ["init", "--home"],
     ["mcp"],
     ["run", "hi", "--", *SCRIPTED],
@@ -32,8 +38,9 @@ WRITING = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("arguments", WRITING, ids=lambda arguments: " ".join(arguments)[:40])
-def test_a_reader_that_is_gone_ends_the_command_without_a_word(arguments, tmp_path):
+def test_closed_stdout_ends_the_command_silently(arguments, tmp_path):
     home = Path(os.environ["DRAGOMAN_HOME"])
     home.mkdir(parents=True, exist_ok=True)
     (home / "agents.json").write_text('{"agents": {"one": {"command": "true"}}}')
@@ -57,7 +64,7 @@ def test_a_reader_that_is_gone_ends_the_command_without_a_word(arguments, tmp_pa
     assert done.returncode == 128 + signal.SIGPIPE, done.stderr
 
 
-def test_a_stdout_that_takes_nothing_more_is_named(monkeypatch):
+def test_full_stdout_is_reported(monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -65,5 +72,34 @@ def test_a_stdout_that_takes_nothing_more_is_named(monkeypatch):
         )
     assert done.returncode == 1
     assert done.stderr == (
-        "dragoman: stdout cannot be written: No space left on device; see that there is room where stdout leads\n"
+        "dragoman: stdout cannot be written: No space left on device; "
+        "check that the disk or pipe behind stdout has space\n"
     )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("cause", ["signal", "non-blocking"])
+def test_short_writes_lose_no_output(monkeypatch, unbuffered, cause):
+    """A signal while the pipe is full shortens a write. So does a pipe made non-blocking by another process."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    handler = "import os, signal; signal.signal(signal.SIGUSR1, lambda *_: os.write(2, b'.'))"
+    command = [sys.executable, "-c", f"{handler}; from dragoman.cli import main; main()", "check", "rule", *RULES]
+    reader, writer = os.pipe()
+    os.set_blocking(writer, cause == "signal")
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE) as process, open(reader, "rb") as output:
+        os.close(writer)
+        wait_until_full(reader)
+        if cause == "signal":
+            process.send_signal(signal.SIGUSR1)
+            assert process.stderr.read(1) == b"."
+        text = output.read().decode()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    assert [rule for rule in RULES if rule not in text] == []
+    assert len(text) > 100_000
+
+
+def wait_until_full(pipe):
+    """Wait until a pipe holds 64 KiB, its maximum on Linux and macOS."""
+    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0] < 65_536:
+        time.sleep(0.01)

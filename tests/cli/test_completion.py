@@ -1,4 +1,4 @@
-"""`dragoman completion` prints scripts that shells take, and bash completes with it."""
+"""`dragoman completion` prints scripts that shells accept, and bash completes with its script."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def script(shell, capsys):
 
 @pytest.fixture
 def bash(capsys):
-    """Return what bash offers for the last of some words."""
+    """Return bash's completions of the last word."""
     text = script("bash", capsys)
 
     def complete(*words):
@@ -34,7 +34,7 @@ def test_bash_completes_commands(bash):
     assert bash("sess") == ["sessions"]
 
 
-def test_bash_completes_options_and_what_they_take(bash, tmp_path):
+def test_bash_completes_options_and_their_values(bash, tmp_path):
     assert bash("sessions", "export", "--fo") == ["--format"]
     assert bash("sessions", "export", "--format", "m") == ["markdown"]
     (tmp_path / "folder").mkdir()
@@ -49,15 +49,15 @@ def test_bash_completes_the_word_after_a_command(bash):
     assert bash("completion", "z") == ["zsh"]
 
 
-def test_bash_completes_the_options_of_an_action_and_not_those_of_the_others(bash):
+def test_bash_completes_only_the_options_of_the_action(bash):
     assert bash("mcp", "add", "one", "--h") == ["--help", "--header"]
     assert bash("mcp", "--h") == ["--help"]
     assert bash("check", "trace", "--ro") == ["--role"]
     assert bash("check", "agent", "--ro") == []
-    assert bash("check", "agent", "--without", "t") == ["terminal"]
+    assert bash("check", "agent", "--no-capability", "t") == ["terminal"]
 
 
-def test_bash_leaves_the_command_of_an_agent_alone(bash):
+def test_bash_does_not_complete_the_agents_command(bash):
     assert bash("run", "hi", "--", "agent", "--mo") == []
 
 
@@ -67,14 +67,8 @@ def test_every_command_has_options_and_none_is_started():
         assert "--help" in {option.name for option in command.options}, command.name
 
 
-def test_old_spellings_are_not_offered():
-    offered = {option.name for command in list_completions() for option in command.options}
-    assert not {"--json", "--out"} & offered
-    assert {"--format", "--output"} <= offered
-
-
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_other_shells_get_every_command_and_their_options(shell, capsys):
+def test_other_shells_get_every_command_and_option(shell, capsys):
     text = script(shell, capsys)
     assert all(name in text for name in COMMANDS)
     assert "text json markdown html" in text
@@ -82,7 +76,7 @@ def test_the_other_shells_get_every_command_and_their_options(shell, capsys):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_takes_its_script(shell, capsys, tmp_path):
+def test_shell_accepts_its_script(shell, capsys, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     path = tmp_path / "script"
@@ -91,7 +85,7 @@ def test_the_shell_takes_its_script(shell, capsys, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_unknown_shell_is_refused(capsys):
+def test_unknown_shell_is_refused(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["completion", "csh"])
     assert caught.value.code == 2

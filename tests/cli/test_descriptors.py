@@ -1,4 +1,4 @@
-"""Commands that are started without stdin, as some jobs of CI systems and of cron are."""
+"""Commands started without stdin, as in some CI and cron jobs."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize("command", ["agent", "run Hello", "sessions", "mcp", "chat"])
-def test_a_closed_stdin_is_one_that_has_ended(command, tmp_path):
+def test_closed_stdin_counts_as_ended(command, tmp_path):
     without_stdin = f'exec "$0" -m dragoman {command} <&-'
     ended = subprocess.run(
         ["sh", "-c", without_stdin, sys.executable],

@@ -1,4 +1,4 @@
-"""What a person reads when something is wrong: once, in words, with what to do, and nothing of the protocol."""
+"""Error messages: each problem once, in plain words, with the fix and without protocol terms."""
 
 import json
 import os
@@ -13,20 +13,20 @@ from threading import Thread
 import pytest
 
 from dragoman.cli.failure import explain
-from dragoman.client import StartTimeout
+from dragoman.client.errors import StartTimeoutError
 from dragoman.testing import steps
-from tests.commands import DRAGOMAN, raw, scripted
+from tests.commands import DRAGOMAN, dragoman, raw, scripted
 
 SESSIONS = {"loadSession": True, "sessionCapabilities": {"list": {}}}
 AUTH = {"code": -32000, "message": "Authentication required"}
 LOGIN_WORDS = "Please run `auggie login` to sign in."
-NO_SUCH_AGENT = "this bridge has no agent 'zzz'; it has python"
-NO_EARLIER_SESSION = "there is no session zzz here, and the agent can open no earlier ones; start a new one"
-TOKEN_STEP = "it wants a token, or another one; a command takes it from --token-file FILE or $DRAGOMAN_TOKEN"
-TOKEN_PLACE = "`dragoman serve` prints where its token is"
-FLAG_STEP = "many programs are agents only with a flag, such as --acp or acp"
-HOME_STEP = "move that away, or have DRAGOMAN_HOME name a directory"
-MODEL_STEP = "expected guide, script:FILE, local:FILE or a provider's as anthropic:NAME"
+NO_SUCH_AGENT = "there is no agent 'zzz'; the bridge has python"
+NO_EARLIER_SESSION = "there is no session zzz here, and the agent cannot open earlier ones; start a new one"
+TOKEN_STEP = "it needs a valid token; pass it with --token-file FILE or in $DRAGOMAN_TOKEN"
+TOKEN_PLACE = "`dragoman serve` prints the path of its token"
+FLAG_STEP = "many programs need a flag for that, such as --acp or acp"
+HOME_STEP = "move that away, or set DRAGOMAN_HOME to a directory"
+MODEL_STEP = "expected guide, script:FILE or PROVIDER:NAME, such as openai:gpt-5"
 BROKEN_FILE = (
     "{bad_file}:1: model: expected the name of a model, such as anthropic:claude-sonnet-5-5 or a mapping with "
 )
@@ -46,7 +46,7 @@ def failed(code, message, data=None):
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Refuses every request with the status that its path begins with."""
+    """Refuses every request with the status at the start of its path."""
 
     def do_POST(self):
         self.rfile.read(int(self.headers["content-length"]))
@@ -75,7 +75,7 @@ def provider():
 @pytest.fixture(scope="module")
 def bridge(tmp_path_factory):
     home = tmp_path_factory.mktemp("bridge")
-    command = [*DRAGOMAN, "serve", "--json", "--port", "0", "--", *scripted([steps.Say("hi")])]
+    command = [*DRAGOMAN, "serve", "--format", "json", "--port", "0", "--", *scripted([steps.Say("hi")])]
     environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         yield json.loads(process.stdout.readline())
@@ -84,7 +84,7 @@ def bridge(tmp_path_factory):
 
 @pytest.fixture
 def names(tmp_path, provider, bridge):
-    """Make the files that the cases name, and return what stands for each name."""
+    """Create the files of the cases, and return the value of each placeholder."""
     names = {"work": tmp_path / "work", "home": Path(os.environ["DRAGOMAN_HOME"]), "python": sys.executable}
     names["work"].mkdir()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -112,23 +112,23 @@ def names(tmp_path, provider, bridge):
 
 
 CASES = {
-    # Our own agent.
+    # our own agent
     "an unknown session": (
         ["sessions", "show", "zzz"],
-        "there is no session zzz; the list of sessions shows which there are",
+        "there is no session zzz; run `dragoman sessions` to list them",
     ),
-    "a session to go on with": (
+    "an unknown session to continue": (
         ["run", "hi", "--session", "zzz"],
-        "there is no session zzz; the list of sessions shows which there are",
+        "there is no session zzz; run `dragoman sessions` to list them",
     ),
-    "a wrong agent file": (
+    "an invalid agent file": (
         ["run", "hi", "--agent", "{bad_file}"],
         BROKEN_FILE + "name, base_url, api_key, options or null, got a whole number; put it in quotes\n"
         "{bad_file}:2: nonsense: " + UNKNOWN_KEY,
     ),
-    "an agent file that is no YAML": (
+    "an agent file that is not YAML": (
         ["chat", "--agent", "{no_yaml}"],
-        "{no_yaml}:2: not YAML: did not find expected node content",
+        "{no_yaml}:1: not YAML: a value or a closing bracket is expected here",
     ),
     "no agent file": (
         ["run", "hi", "--agent", "{missing}"],
@@ -148,53 +148,45 @@ CASES = {
             "or run `dragoman login {provider}/401` in a terminal"
         ),
     ),
-    "a wrong key in a chat": (
-        ["chat", "--agent", "{wrong_key}"],
-        (
-            "the server at {provider}/401 did not accept the key: so says the provider; "
-            "set the model's api_key in the agent file (it may be env://NAME), "
-            "or run `dragoman login {provider}/401` in a terminal"
-        ),
-    ),
-    "a model that the provider lacks": (
+    "a model unknown to the provider": (
         ["run", "hi", "--agent", "{wrong_model}"],
         (
             "the model failed: the server at {provider}/404 has no model 'gpt': so says the provider; "
             "check the name of the model, and base_url if one is set"
         ),
     ),
-    "a variable that is not set": (
+    "an unset variable": (
         ["run", "hi", "--agent", "{no_variable}"],
         (
-            "the environment variable NO_SUCH_VARIABLE is not set, and the agent file takes a secret from it; set it "
-            "where the agent is started (an editor may have its own place for that), then start it again"
+            "the environment variable NO_SUCH_VARIABLE is not set, and the agent file reads a secret from it; "
+            "set it (for an editor, in the agent's entry of its settings) and start the agent again"
         ),
     ),
-    "a provider that does not run": (
+    "a stopped provider": (
         ["run", "hi", "--agent", "{nobody}"],
         "the model failed: nothing answers at {closed}; start the server there, or correct base_url",
     ),
     "no key": (
         ["run", "hi", "--model", "anthropic:zzz"],
         (
-            "Anthropic needs a key for anthropic:zzz; set ANTHROPIC_API_KEY in the environment that dragoman is "
-            "started in, or run `dragoman login anthropic` in a terminal"
+            "Anthropic needs a key for anthropic:zzz; set ANTHROPIC_API_KEY in dragoman's environment, "
+            "or run `dragoman login anthropic` in a terminal"
         ),
     ),
-    # The agent of somebody else.
+    # another agent
     "no such command": (
         ["run", "hi", "--", "no-such-agent"],
-        "cannot start no-such-agent: no such command; give its full path, or install it and see that it is on PATH",
+        "cannot start no-such-agent: no such command; use its full path, or install it and check that it is on PATH",
     ),
     "no agent": (
         ["chat", "--", "true"],
-        f"true is no ACP agent, or not with these arguments: it exited with code 0 before it answered; {FLAG_STEP}",
+        (f"true is not an ACP agent with these arguments: it exited with code 0 before it answered; {FLAG_STEP}"),
     ),
     "an agent that does not start": (
         ["sessions", "--", "sh", "-c", "echo boom >&2; exit 3"],
         (
-            f"sh is no ACP agent, or not with these arguments: it exited with code 3 before it answered; {FLAG_STEP}\n"
-            "its stderr ends:\nboom"
+            "boom\nsh exited with code 3 before it answered; fix that and start it again. "
+            "If it is not an ACP agent with these arguments, it may need a flag, such as --acp or acp"
         ),
     ),
     "an agent that dies": (
@@ -230,20 +222,40 @@ CASES = {
         ["chat", *answering(session__new=failed(-32000, LOGIN_WORDS))],
         f"{{python}} needs a login: {LOGIN_WORDS}",
     ),
+    "login words in JSON": (
+        [
+            "run",
+            "hi",
+            *answering(session__new={"error": {**AUTH, "data": json.dumps({"error": {"message": "Say who"}})}}),
+        ],
+        "{python} needs a login: Say who",
+    ),
+    "login words in JSON in the message": (
+        ["chat", *answering(session__new=failed(-32000, 'API Error: 401 {"error": {"message": "Token expired"}}'))],
+        "{python} needs a login: API Error: 401 Token expired",
+    ),
+    "login words with the methods": (
+        ["run", "hi", *answering(session__new={"error": {**AUTH, "data": {"authMethods": [{"id": "x"}]}}})],
+        "{python} needs a login, and offers no login method; see its documentation",
+    ),
+    "login words in members": (
+        ["run", "hi", *answering(session__new={"error": {**AUTH, "data": {"plan": "pro", "seats": [1, {"of": 2}]}}})],
+        "{python} needs a login: plan: pro; seats: 1; of: 2",
+    ),
     "login words at the start": (
         ["sessions", *answering(initialize={"error": {**AUTH, "data": {"details": LOGIN_WORDS}}})],
         f"{{python}} needs a login: {LOGIN_WORDS}",
     ),
     "a login without words": (
         ["run", "hi", *answering(session__new={"error": AUTH})],
-        "{python} needs a login, and offers no way to; see its own manual",
+        "{python} needs a login, and offers no login method; see its documentation",
     ),
-    # An agent at a URL.
+    # an agent at a URL
     "a URL where nothing listens": (
         ["run", "hi", "--url", "{closed}/acp"],
-        "{closed}/acp cannot be reached: nothing listens there; see that the server runs, and on that port",
+        "{closed}/acp cannot be reached: nothing listens there; check that the server runs on that port",
     ),
-    "an agent that the bridge does not have": (
+    "an agent unknown to the bridge": (
         ["chat", "--url", "{bridge}/zzz", "--token-file", "{token}"],
         "{bridge}/zzz answered HTTP 404: " + NO_SUCH_AGENT,
     ),
@@ -252,11 +264,11 @@ CASES = {
         ["chat", "--url", "{bridge}", "--token-file", "{wrong_token}"],
         "{bridge} answered HTTP 401: " + TOKEN_STEP,
     ),
-    "a file that is no token": (
+    "a file without a token": (
         ["run", "hi", "--url", "{bridge}", "--token-file", "{bad_file}"],
-        "the file {bad_file} has no token in it; expected one line of ASCII characters",
+        "the file {bad_file} does not contain a token; expected one line of ASCII characters",
     ),
-    "a session that the bridge does not know": (
+    "a session unknown to the bridge": (
         ["run", "hi", "--url", "{bridge}", "--token-file", "{token}", "--session", "zzz"],
         "the agent answered with an error: " + NO_EARLIER_SESSION,
     ),
@@ -268,12 +280,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_wrong_is_said_once_in_words(case, names):
+def test_error_is_reported_once_in_plain_words(case, names):
     arguments, expected = CASES[case]
-    done = dragoman(arguments, names)
+    done = run(arguments, names)
     assert done.returncode in (1, 2)
     assert done.stdout == ""
-    assert told(done.stderr) == expected.format(**names)
+    assert error_in(done.stderr) == expected.format(**names)
 
 
 @pytest.mark.parametrize(
@@ -292,83 +304,72 @@ def test_what_is_wrong_is_said_once_in_words(case, names):
     ],
     ids=" ".join,
 )
-def test_a_home_that_is_a_file_is_said_by_every_command(arguments, names):
-    done = dragoman(arguments, names, DRAGOMAN_HOME=str(names["file"]))
+def test_home_that_is_a_file_is_reported_by_every_command(arguments, names):
+    done = run(arguments, names, DRAGOMAN_HOME=str(names["file"]))
     assert done.returncode in (1, 2)
-    home = f"{names['file']}, where dragoman keeps its sessions and settings, is no directory"
-    assert told(done.stderr) == f"{home}; {HOME_STEP}"
+    home = f"{names['file']}, where dragoman stores its sessions and settings, is not a directory"
+    assert error_in(done.stderr) == f"{home}; {HOME_STEP}"
 
 
-def test_a_home_below_a_file_is_said_as_well(names):
+def test_home_below_a_file_is_reported(names):
     home = names["file"] / "home"
-    done = dragoman(["agents"], names, DRAGOMAN_HOME=str(home))
-    why = f"cannot be made, because {names['file']} is no directory"
-    assert told(done.stderr) == f"{home}, where dragoman keeps its sessions and settings, {why}; {HOME_STEP}"
+    done = run(["agents"], names, DRAGOMAN_HOME=str(home))
+    why = f"cannot be created, because {names['file']} is not a directory"
+    assert error_in(done.stderr) == f"{home}, where dragoman stores its sessions and settings, {why}; {HOME_STEP}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "hi"], "see that this user may make files there, or have DRAGOMAN_HOME name a folder where it may"),
-        (["serve", "--port", "0"], "see that this user may write there, or have DRAGOMAN_HOME name another directory"),
-        (["login", "anthropic"], "see that this user can read and write it"),
-        (["init", "--home"], "see that this user may write there"),
+        (["run", "hi"], "check the permissions, or set DRAGOMAN_HOME to a directory you can write to"),
+        (["serve", "--port", "0"], "check the permissions, or set DRAGOMAN_HOME to another directory"),
+        (["login", "anthropic"], "check that this user can read and write it"),
+        (["init", "--home"], "check that you can write there"),
     ],
     ids=["run", "serve", "login", "init"],
 )
-def test_a_home_where_nothing_can_be_written_is_said(arguments, words, names, tiny_disk):
+def test_unwritable_home_is_reported(arguments, words, names, tiny_disk):
     tiny_disk.set_read_only()
-    done = dragoman(arguments, names, DRAGOMAN_HOME=str(tiny_disk.path))
+    done = run(arguments, names, DRAGOMAN_HOME=str(tiny_disk.path))
     assert done.returncode == 1
-    assert f"{tiny_disk.path}" in told(done.stderr)
-    assert told(done.stderr).endswith(f": Read-only file system; {words}")
+    assert f"{tiny_disk.path}" in error_in(done.stderr)
+    assert error_in(done.stderr).endswith(f": Read-only file system; {words}")
 
 
 @pytest.mark.parametrize("arguments", [["run", "hi"], ["chat"], ["sessions"], ["mcp"]], ids=" ".join)
-def test_a_level_of_the_log_that_is_none_is_said_and_changes_nothing(arguments, names):
-    done = dragoman(arguments, names, DRAGOMAN_LOG="loud")
+def test_unknown_log_level_is_reported_and_ignored(arguments, names):
+    done = run(arguments, names, DRAGOMAN_LOG="loud")
     assert done.returncode == 0
     words = "dragoman: DRAGOMAN_LOG is 'loud'; expected one of debug, info, warning, error, critical"
     assert done.stderr.splitlines()[0] == words
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("option", "longer"), [("", ""), ("--timeout", "; if it needs longer, --timeout S gives it S seconds")]
-)
-def test_of_an_agent_that_stays_silent_only_the_options_that_there_are_are_named(option, longer):
-    said = explain(StartTimeout("zzz", 60.0), is_own=False, stderr="loading", timeout_option=option)
-    step = "see that it is an ACP agent, which many programs are only with a flag, such as --acp"
-    assert said == f"zzz said nothing within 60 s of its start; {step}{longer}\nits stderr ends:\nloading"
+@pytest.mark.parametrize(("option", "longer"), [("", ""), ("--timeout", ". If it needs longer, raise --timeout")])
+def test_silent_agent_error_names_only_existing_options(option, longer):
+    said = explain(StartTimeoutError("zzz", 60.0), is_own=False, stderr="loading", timeout_option=option)
+    step = "check that it is an ACP agent; many programs need a flag for that, such as --acp"
+    assert said == f"zzz sent nothing within 60 s of its start; {step}{longer}\nits stderr ends:\nloading"
 
 
-def test_a_program_gets_the_code_beside_the_words(names):
+def test_json_output_has_the_error_code(names):
     agent = answering(session__new=failed(-32603, "Internal error", {"details": "the database is down"}))
-    answer = json.loads(dragoman(["run", "hi", "--format", "json", *agent], names).stdout)
+    answer = json.loads(run(["run", "hi", "--format", "json", *agent], names).stdout)
     assert (answer["error"], answer["error_code"]) == ("the agent answered with an error: the database is down", -32603)
 
 
-def dragoman(arguments, names, **environment):
-    command = [*DRAGOMAN, *(_fill_in(each, names) for each in arguments)]
+def run(arguments, names, **environment):
     clean = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return subprocess.run(
-        command,
-        input="hi\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=names["work"],
-        env={**clean, **environment},
-    )
+    filled = [_fill_in(each, names) for each in arguments]
+    return dragoman(*filled, input="hi\n", cwd=names["work"], env={**clean, **environment})
 
 
 def _fill_in(argument, names):
     return re.sub(r"\{(\w+)\}", lambda match: str(names.get(match[1], match[0])), argument)
 
 
-def told(stderr):
-    """Return what is said of the error, without who says it; whatever it is, it is no code, no Python and no echo."""
+def error_in(stderr):
+    """Return the error without its prefix. It contains no code, no Python and no echo."""
     lines = [line for line in stderr.splitlines() if not line.startswith(("usage: ", "       dragoman "))]
     said = "\n".join(lines)
     assert not re.search(r"-32\d\d\d|Traceback|\{'|\['|None\b|Internal error|session/\w+", said), said

@@ -1,4 +1,4 @@
-"""What writes in the home, on a full disk: words, nothing left behind, and all is well once there is room."""
+"""Writing to the home on a full disk: a clear error, nothing left behind, and success once there is space."""
 
 import json
 import logging
@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from dragoman.agent.approvals import ApprovalFile, Approvals
-from dragoman.agent.prepared_call import Action
-from dragoman.assistant.keys import KeyStore, KeysUnusable
-from dragoman.assistant.profile import TrustFailed, TrustStore
-from dragoman.bridge.guard.credentials import TokenUnusable, keep_token
+from dragoman.agent.sessions.approvals import ApprovalFile, Approvals
+from dragoman.agent.turns.prepared_call import Action
+from dragoman.assistant.keys import KeysFileError, KeyStore
+from dragoman.assistant.profile import TrustStore, TrustStoreError
+from dragoman.bridge.guard.credentials import TokenFileError, keep_token
 from tests.bridge.guard.serving import serving
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
@@ -22,7 +22,7 @@ COMMANDS = {
     "mcp add": ["mcp", "add", "time", "--", "true"],
     "run": ["run", "hello"],
     "chat": ["chat"],
-    "serve": ["serve", "--json", "--port", "0"],
+    "serve": ["serve", "--format", "json", "--port", "0"],
 }
 
 
@@ -40,7 +40,7 @@ def dragoman(*arguments, cwd):
 
 
 def content(home):
-    """All files that are not empty, as a lock is; and the agent file, which may not be."""
+    """Return all non-empty files, because locks are empty, and the agent file, which must not be."""
     return {path for path in home.rglob("*") if path.is_file() and (path.stat().st_size or path.suffix == ".yaml")}
 
 
@@ -48,9 +48,10 @@ def descriptors():
     return set(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.extended
 @FULL
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_finds_no_room_says_so_and_leaves_nothing_behind(tiny_disk, home, tmp_path, files, name):
+def test_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk, home, tmp_path, files, name):
     tiny_disk.fill(files=files)
     done = dragoman(*COMMANDS[name], cwd=tmp_path)
     assert done.returncode == 1
@@ -67,45 +68,45 @@ def test_a_command_that_finds_no_room_says_so_and_leaves_nothing_behind(tiny_dis
 
 
 @FULL
-def test_lists_need_no_room(tiny_disk, home, tmp_path, files):
+def test_lists_work_on_a_full_disk(tiny_disk, home, tmp_path, files):
     made = dragoman("run", "hello", "--format", "json", cwd=tmp_path)
     tiny_disk.fill(files=files)
-    [session] = json.loads(dragoman("sessions", "list", "--json", cwd=tmp_path).stdout)
-    assert session["sessionId"] == json.loads(made.stdout)["session_id"]
+    [session] = json.loads(dragoman("sessions", "list", "--format", "json", cwd=tmp_path).stdout)
+    assert session["session_id"] == json.loads(made.stdout)["session_id"]
 
 
 @FULL
-async def test_a_key_a_decision_and_a_token_are_kept_whole_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
+async def test_key_decision_and_token_are_stored_completely_or_not_at_all(tiny_disk, home, tmp_path, files, caplog):
     keys, trust, path = KeyStore(home), TrustStore(home), tmp_path / "dragoman.yaml"
     file, action = ApprovalFile(home, str(tmp_path)), Action("command", "make", str(tmp_path))
     approvals = Approvals(file)
     caplog.set_level(logging.WARNING)
 
     async def keep_all():
-        keys.keep("anthropic", "new")
+        keys.save("anthropic", "new")
         trust.remember(path, "digest", allowed=True)
-        await approvals.keep_for_good(action, "allow")
+        await approvals.keep_for_project(action, "allow")
         return keep_token(home / "bridge")
 
-    keys.keep("anthropic", "old")
-    await file.find(action)  # the thread for files is there
+    keys.save("anthropic", "old")
+    await file.find(action)  # the thread for files has started
     tiny_disk.fill(files=files)
     before = descriptors()
     for _ in range(3):
-        with pytest.raises(KeysUnusable, match="No space left on device; free some space on that disk"):
-            keys.keep("anthropic", "new")
-        with pytest.raises(TrustFailed, match="No space left on device; it holds for this session only"):
+        with pytest.raises(KeysFileError, match="No space left on device; free some space on that disk"):
+            keys.save("anthropic", "new")
+        with pytest.raises(TrustStoreError, match="No space left on device; it applies to this session only"):
             trust.remember(path, "digest", allowed=True)
-        await approvals.keep_for_good(action, "allow")
-        with pytest.raises((TokenUnusable, OSError), match="No space left on device"):
+        await approvals.keep_for_project(action, "allow")
+        with pytest.raises((TokenFileError, OSError), match="No space left on device"):
             keep_token(home / "bridge")
     assert descriptors() == before
     assert content(home) == {keys.path}
     assert keys.find("anthropic") == "old"
     assert trust.verdict(path, "digest") is None
-    assert await approvals.find(action) == "allow", "in the session that it was decided in"
+    assert await approvals.find(action) == "allow", "the decision holds in its session"
     assert await file.find(action) is None
-    assert "holds in this session" in caplog.text
+    assert "applies to this session only" in caplog.text
     tiny_disk.free()
     token = await keep_all()
     assert keys.find("anthropic") == "new"
@@ -123,7 +124,7 @@ PromptInput(Path(sys.argv[1]), lambda line, word: (), colour=False)
 
 
 @FULL
-def test_a_long_history_that_cannot_be_cut_is_kept(tiny_disk, home, files):
+def test_long_history_that_cannot_be_cut_is_kept(tiny_disk, home, files):
     history = home / "chat-history"
     history.write_text('"a line"\n' * 5000)
     history.chmod(0o600)

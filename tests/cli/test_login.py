@@ -1,4 +1,4 @@
-"""`dragoman login` takes a key unseen, `dragoman logout` forgets it, and the agent's own command can do the first."""
+"""`dragoman login` reads a hidden key, `dragoman logout` deletes it, and the agent's command has `--login`."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def initialized(*arguments, **client):
 
 
 class Terminal:
-    """A command in a terminal: what it shows, and somebody who types."""
+    """A command in a terminal, its output and its input."""
 
     def __init__(self, *command):
         self._ours, theirs = os.openpty()
@@ -63,7 +63,7 @@ class Terminal:
     def _read(self):
         try:
             read = os.read(self._ours, 4096).decode()
-        except OSError:  # everybody on the other side has gone
+        except OSError:  # every process on the other side has ended
             return False
         self.shown += read
         return bool(read)
@@ -73,25 +73,25 @@ class Terminal:
 
 
 @pytest.mark.parametrize("piped", [KEY, f"{KEY}\n", f"  {KEY}\r\n"])
-def test_a_key_can_be_piped_in(home, piped):
+def test_key_can_be_piped_in(home, piped):
     done = dragoman("login", "anthropic", input=piped)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"The key for Anthropic is kept in {home}/keys.json" in done.stdout
+    assert f"The key for Anthropic is stored in {home}/keys.json" in done.stdout
     assert KeyStore(home).find("anthropic") == KEY
 
 
-def test_a_key_that_is_typed_is_not_shown(home):
+def test_typed_key_is_not_shown(home):
     terminal = Terminal(*DRAGOMAN, "login", "openai-chat")
-    terminal.wait_for("Key for OpenAI (it is not shown): ")
+    terminal.wait_for("Key for OpenAI (hidden): ")
     terminal.type(f"{KEY}\n")
     assert terminal.finish() == 0
     assert KEY not in terminal.shown
     assert KeyStore(home).find("openai") == KEY
 
 
-def test_an_interrupted_login_changes_nothing(home):
+def test_interrupted_login_changes_nothing(home):
     terminal = Terminal(*DRAGOMAN, "login", "anthropic")
-    terminal.wait_for("(it is not shown): ")
+    terminal.wait_for("(hidden): ")
     os.kill(terminal.process.pid, signal.SIGINT)
     assert terminal.finish() == 130
     assert "Nothing was changed." in terminal.shown
@@ -99,9 +99,9 @@ def test_an_interrupted_login_changes_nothing(home):
     assert not home.exists()
 
 
-def test_an_end_of_input_at_the_terminal_changes_nothing(home):
+def test_end_of_input_at_the_terminal_changes_nothing(home):
     terminal = Terminal(*DRAGOMAN, "login", "anthropic")
-    terminal.wait_for("(it is not shown): ")
+    terminal.wait_for("(hidden): ")
     terminal.type("\x04")
     assert terminal.finish() == 1
     assert "no key was given; nothing was changed" in terminal.shown
@@ -112,7 +112,7 @@ def test_an_end_of_input_at_the_terminal_changes_nothing(home):
     ("piped", "words"),
     [(b"", "no key was given"), (f"{KEY} and more".encode(), "one line"), (b"\xff\xfe", "no"), (b"x" * 9000, "8,192")],
 )
-def test_what_is_no_key_is_refused(home, piped, words):
+def test_invalid_key_is_refused(home, piped, words):
     done = subprocess.run([*DRAGOMAN, "login", "anthropic"], input=piped, capture_output=True, timeout=30, check=False)
     assert done.returncode == 1
     assert words in done.stderr.decode()
@@ -121,14 +121,14 @@ def test_what_is_no_key_is_refused(home, piped, words):
     assert not home.exists()
 
 
-def test_a_closed_input_holds_no_key(home):
-    done = dragoman("login", "anthropic", preexec_fn=lambda: os.close(0))
+def test_closed_input_is_no_key(home):
+    done = commands.start_dragoman("login", "anthropic", preexec_fn=lambda: os.close(0))
     assert done.returncode == 1
     assert done.stderr == "dragoman login: no key was given; nothing was changed\n"
     assert not home.exists()
 
 
-def test_without_a_name_the_model_that_is_configured_says_whose_key_it_is(home, tmp_path, monkeypatch):
+def test_default_provider_is_that_of_the_configured_model(home, tmp_path, monkeypatch):
     file = tmp_path / "agent.yaml"
     file.write_text("model: mistral:large\n")
     dragoman("login", "--model", "anthropic:claude", input="of-anthropic")
@@ -146,13 +146,13 @@ def test_without_a_name_the_model_that_is_configured_says_whose_key_it_is(home, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "no configured model tells whose key it is; name one of anthropic, openai, google"),
-        (["nobody"], "there is no provider 'nobody' that takes a key; expected one of anthropic"),
+        ([], "no model is configured; name a provider: anthropic, openai, google"),
+        (["nobody"], "there is no provider 'nobody' that needs a key; expected one of anthropic"),
         (["ollama"], "Ollama needs no key here; expected one of anthropic"),
-        (["--model", "guide"], "there is no provider 'guide' that takes a key"),
+        (["--model", "guide"], "there is no provider 'guide' that needs a key"),
     ],
 )
-def test_without_a_provider_there_is_a_list_of_them(home, command, arguments, words):
+def test_missing_provider_error_lists_them(home, command, arguments, words):
     done = dragoman(command, *arguments, input=KEY)
     assert done.returncode == 2
     assert f"dragoman {command}: {words}" in done.stderr
@@ -160,18 +160,18 @@ def test_without_a_provider_there_is_a_list_of_them(home, command, arguments, wo
     assert not home.exists()
 
 
-def test_what_counts_before_a_kept_key_is_mentioned(home, monkeypatch):
+def test_settings_that_override_a_stored_key_are_mentioned(home, monkeypatch):
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "https://gateway.invalid")
     done = dragoman("login", "google", input=KEY)
-    assert "GEMINI_API_KEY is set here, and counts before it." in done.stdout
-    assert "GOOGLE_GEMINI_BASE_URL is set here: a kept key is not sent to where it leads." in done.stdout
-    assert "GEMINI_API_KEY is still set here, and counts." in dragoman("logout", "google").stdout
+    assert "GEMINI_API_KEY is set and takes precedence." in done.stdout
+    assert "GOOGLE_GEMINI_BASE_URL is set: the stored key is not sent to that address." in done.stdout
+    assert "GEMINI_API_KEY is still set and takes precedence." in dragoman("logout", "google").stdout
 
 
 @pytest.mark.parametrize("command", ["login", "logout"])
-def test_keys_that_cannot_be_used_are_said_and_left_alone(home, command):
-    KeyStore(home).keep("openai", KEY)
+def test_unusable_key_file_is_reported_and_not_changed(home, command):
+    KeyStore(home).save("openai", KEY)
     (home / "keys.json").chmod(0o644)
     done = dragoman(command, "anthropic", input="new")
     assert done.returncode == 1
@@ -182,18 +182,18 @@ def test_keys_that_cannot_be_used_are_said_and_left_alone(home, command):
 # ── logout ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_key_is_forgotten_once(home):
-    KeyStore(home).keep("anthropic", KEY)
-    assert dragoman("logout", "anthropic").stdout == "The key for Anthropic is forgotten.\n"
+def test_key_is_deleted_once(home):
+    KeyStore(home).save("anthropic", KEY)
+    assert dragoman("logout", "anthropic").stdout == "The key for Anthropic was deleted.\n"
     assert KeyStore(home).find("anthropic") is None
     again = dragoman("logout", "anthropic")
-    assert (again.returncode, again.stdout) == (0, "There was no key for Anthropic.\n")
+    assert (again.returncode, again.stdout) == (0, "No key was stored for Anthropic.\n")
 
 
 # ── from the agent ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_terminal_method_of_the_agent_logs_in_when_its_arguments_are_added_to_the_command(home):
+def test_terminal_method_of_the_agent_logs_in(home):
     command = ["agent", "--model", "anthropic:claude-opus-5"]
     result = initialized(*command[1:], auth={"terminal": True})
     [method] = [method for method in result["authMethods"] if method.get("type") == "terminal"]
@@ -205,7 +205,7 @@ def test_the_terminal_method_of_the_agent_logs_in_when_its_arguments_are_added_t
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "home", "file"])
-def test_a_login_is_offered_however_the_model_is_configured(way, home, tmp_path, monkeypatch):
+def test_login_is_offered_however_the_model_is_configured(way, home, tmp_path, monkeypatch):
     home.mkdir()
     arguments = []
     if way == "option":
@@ -222,14 +222,14 @@ def test_a_login_is_offered_however_the_model_is_configured(way, home, tmp_path,
     assert result["agentCapabilities"]["auth"] == {"status": {}, "logout": {}}
 
 
-def test_a_broken_agent_file_does_not_keep_initialize_from_its_answer(home):
+def test_invalid_agent_file_does_not_prevent_initialize(home):
     home.mkdir()
     (home / "dragoman.yaml").write_text("model: [\n")
     assert [method["id"] for method in initialized()["authMethods"]] == ["none"]
 
 
 @pytest.mark.parametrize("model", [None, "guide", "ollama:qwen3"])
-def test_a_method_that_needs_nothing_is_offered_where_no_key_is_needed_because_registries_want_one(home, model):
+def test_login_method_is_offered_without_a_key_for_registries(home, model):
     result = initialized(*(["--model", model] if model else []))
     [method] = result["authMethods"]
     assert (method["id"], method.get("type", "agent")) == ("none", "agent")
@@ -257,9 +257,7 @@ sys.exit(code)
         ),
     ],
 )
-def test_initialize_is_answered_before_anything_that_only_a_session_or_a_login_needs_is_imported(
-    home, arguments, imported
-):
+def test_initialize_is_answered_before_heavy_imports(home, arguments, imported):
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *arguments],
         input=json.dumps(INITIALIZE) + "\n",
@@ -273,10 +271,10 @@ def test_initialize_is_answered_before_anything_that_only_a_session_or_a_login_n
     assert method["id"] == ("anthropic-key" if arguments else "none")
 
 
-def test_a_key_for_the_address_of_a_server_is_kept_and_forgotten_under_it(home):
+def test_key_for_a_server_address_is_stored_and_deleted_under_it(home):
     done = dragoman("login", "http://127.0.0.1:1234", input=f"{KEY}\n")
     assert done.returncode == 0, done.stderr
     assert KeyStore(home).find("http://127.0.0.1:1234/v1") == KEY
-    assert "forgotten" in dragoman("logout", "http://127.0.0.1:1234/v1").stdout
+    assert "deleted" in dragoman("logout", "http://127.0.0.1:1234/v1").stdout
     assert KeyStore(home).find("http://127.0.0.1:1234/v1") is None
     assert "leave these out" in dragoman("login", "http://a:b@host/v1", input=f"{KEY}\n").stderr

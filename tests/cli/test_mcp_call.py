@@ -27,19 +27,19 @@ def servers(tmp_path, monkeypatch):
     return file
 
 
-def test_a_tool_is_called_and_its_text_printed(servers, capsys):
+def test_tool_is_called_and_its_text_printed(servers, capsys):
     assert main("call", "--mcp", servers, "one", "echo", '{"text": "hello"}') == 0
     assert "hello" in capsys.readouterr().out
 
 
-def test_a_program_gets_the_whole_result(servers, capsys):
+def test_whole_result_is_available_as_json(servers, capsys):
     assert main("call", "--mcp", servers, "--format", "json", "one", "structured") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["structured"] == {"degrees": 21}
     assert result["failed"] is False
 
 
-def test_a_tool_that_fails_makes_exit_code_one(servers, capsys):
+def test_failing_tool_exits_with_1(servers, capsys):
     assert main("call", "--mcp", servers, "one", "error") == 1
     assert main("call", "--mcp", servers, "one", "nowhere") == 1
     assert "nowhere" in capsys.readouterr().err
@@ -48,14 +48,14 @@ def test_a_tool_that_fails_makes_exit_code_one(servers, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["two", "echo"], "there is no MCP server two here; known are: one"),
+        (["two", "echo"], "no MCP server here is named two; expected one of: one"),
         (["one"], "expected SERVER TOOL"),
-        (["one", "echo", "[]"], "no JSON object"),
-        (["one", "echo", "{}", "{}"], "too many"),
-        (["--header", "A=b", "one", "echo"], "go with --url"),
+        (["one", "echo", "[]"], "must be a JSON object"),
+        (["one", "echo", "{}", "{}"], "extra arguments"),
+        (["--header", "A=b", "one", "echo"], "need --server-url"),
     ],
 )
-def test_bad_input_is_said(servers, capsys, arguments, words):
+def test_bad_input_is_reported(servers, capsys, arguments, words):
     try:
         code = main("call", "--mcp", servers, *arguments)
     except SystemExit as end:
@@ -64,20 +64,20 @@ def test_bad_input_is_said(servers, capsys, arguments, words):
     assert words in capsys.readouterr().err
 
 
-def test_a_server_without_a_file_is_named_by_its_address(servers, capsys):
+def test_server_without_a_file_is_named_by_its_url(servers, capsys):
     with scripted_http(authorization="Bearer mine") as address:
-        options = ["call", "--url", f"{address}/mcp"]
+        options = ["call", "--server-url", f"{address}/mcp"]
         assert main(*options, "--header", "Authorization=Bearer mine", "echo", '{"text": "hi"}') == 0
         assert "hi" in capsys.readouterr().out
         assert main(*options, "echo") == 1
 
 
-def test_a_person_logs_in_and_out(tmp_path, monkeypatch):
+def test_user_logs_in_and_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
     with authorising() as oauth:
         command = [sys.executable, "-m", "dragoman", "mcp"]
-        url = ["--url", f"{oauth.address}/mcp"]
+        url = ["--server-url", f"{oauth.address}/mcp"]
         with subprocess.Popen([*command, "login", *url], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             page = next(line for line in map(bytes.strip, process.stderr) if line.startswith(b"http"))
             answer = httpx2.get(page.decode(), follow_redirects=True)
@@ -89,10 +89,22 @@ def test_a_person_logs_in_and_out(tmp_path, monkeypatch):
         subprocess.run([*command, "logout", *url], check=True, capture_output=True)
         again = subprocess.run([*command, "call", *url, "look"], capture_output=True, check=False)
         assert again.returncode == 1
-        assert b"dragoman mcp login" in again.stderr
+        assert f"dragoman mcp login {' '.join(url)}`".encode() in again.stderr
 
 
-def test_a_browser_that_keeps_its_terminal_is_waited_for_beside_the_login(tmp_path, monkeypatch):
+def test_login_without_the_extra_names_the_install_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path / "home"))
+    with authorising() as oauth:
+        without = "import sys; sys.modules['mcp'] = None; from dragoman.cli import main; sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-c", without, "mcp", "login", "--server-url", f"{oauth.address}/mcp"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "the library for that is not installed; install it with: " in ended.stderr
+    assert "[oauth]" in ended.stderr
+    assert oauth.clients == {}
+
+
+def test_login_does_not_wait_for_a_browser_in_its_terminal(tmp_path, monkeypatch):
     visit = tmp_path / "visit"
     follow = "httpx2.get(sys.argv[1], follow_redirects=True, timeout=None)"
     visit.write_text(f"#!{sys.executable}\nimport sys, httpx2\n{follow}\n")
@@ -103,6 +115,6 @@ def test_a_browser_that_keeps_its_terminal_is_waited_for_beside_the_login(tmp_pa
     monkeypatch.delenv("CI", raising=False)
     ours, theirs = os.openpty()
     with authorising() as oauth, open(ours, "rb"), open(theirs, "wb") as terminal:
-        command = [sys.executable, "-m", "dragoman", "mcp", "login", "--url", f"{oauth.address}/mcp"]
+        command = [sys.executable, "-m", "dragoman", "mcp", "login", "--server-url", f"{oauth.address}/mcp"]
         ended = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, timeout=60, check=True)
     assert b"Logged in" in ended.stdout

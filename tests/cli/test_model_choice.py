@@ -1,4 +1,4 @@
-"""What is on the machine is offered in `chat` and `run`, a model is connected in a chat, and the choice is kept."""
+"""`chat` and `run` offer what is on the machine. A model can be connected in a chat, and the choice is stored."""
 
 import json
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("no_keys")
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A home, and a directory to work in, with no agent on PATH."""
+    """Create a home and a working directory, with no agent on PATH."""
     work, programs = tmp_path / "work", tmp_path / "programs"
     for folder in (work, programs):
         folder.mkdir()
@@ -34,7 +34,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A model server on this machine, in a thread."""
+    """Run a model server on this machine, in a thread."""
     thread = LoopThread("server")
     made, leave = thread.enter(loopback(Refusal(401, KEY), CHAT.reply(("text", "I am a test."))))
     yield made
@@ -43,7 +43,7 @@ def server():
 
 
 def add_agent(programs):
-    """Put an agent on PATH that is ours under another name."""
+    """Put our agent on PATH under another name."""
     program = programs / "opencode"
     program.write_text(f"#!/bin/sh\nexec {sys.executable} -m dragoman agent --model guide\n")
     program.chmod(0o755)
@@ -54,27 +54,27 @@ def start(*arguments):
 
 
 def leave(terminal):
-    """End a chat, once it waits for a message."""
+    """End a chat once it waits for a message."""
     terminal.expect(MARK)
     terminal.press_until("\x04", "\n")
     assert terminal.end() == 0
 
 
-def test_a_chat_with_guide_says_so_and_connects_a_model_for_the_open_session(place, server):
+def test_chat_with_guide_connects_a_model_for_the_open_session(place, server):
     home, _ = place
     with start("chat") as terminal:
-        terminal.expect("guide answers. It is no language model")
+        terminal.expect("No language model is connected")
         terminal.expect("Try: List the files here")
-        terminal.expect(":connect connects a language model")
+        terminal.expect(":connect sets up a language model")
         for outcome in ("Not connected: the server at", "openai:gpt-test answers: I am a test."):
             terminal.press(":connect\n")
-            terminal.expect("a provider, with a key")
+            terminal.expect("a provider with an API key")
             terminal.press("2\n")
             terminal.expect("Address")
             terminal.press(f"{server.url}\n")
             terminal.expect("Model [")
             terminal.press("gpt-test\n")
-            terminal.expect("it is not shown")
+            terminal.expect("(hidden)")
             terminal.wait_until_idle()
             terminal.press(f"{KEY}\n")
             terminal.expect(outcome)
@@ -87,28 +87,28 @@ def test_a_chat_with_guide_says_so_and_connects_a_model_for_the_open_session(pla
     assert PreferenceFile(home).read() == Preferences(ChosenModel("openai:gpt-test", f"{server.url}/v1"))
 
 
-def test_a_chat_offers_what_is_there_once_and_remembers_that_it_stays_with_guide(place):
+def test_chat_offers_models_once_and_remembers_guide(place):
     home, programs = place
     add_agent(programs)
     with start("chat") as terminal:
         terminal.expect("1  OpenCode, another agent")
-        terminal.expect("Enter to stay with guide")
+        terminal.expect("Enter to keep guide")
         terminal.press("\n")
-        terminal.expect(":help tells more")
+        terminal.expect(":help lists the commands")
         leave(terminal)
     assert PreferenceFile(home).read() == Preferences(ChosenModel("guide"))
     with start("chat") as terminal:
-        terminal.expect(":help tells more")
+        terminal.expect(":help lists the commands")
         assert "Found on this machine" not in terminal.seen
         leave(terminal)
 
 
-def test_run_offers_an_agent_talks_with_it_and_does_so_again(place):
+def test_run_offers_an_agent_and_uses_it_again(place):
     home, programs = place
     add_agent(programs)
     with start("run", "who are you?") as terminal:
         terminal.expect("1  OpenCode, another agent")
-        terminal.expect("Enter to stay with guide")
+        terminal.expect("Enter to keep guide")
         terminal.press("1\n")
         terminal.expect("I am **guide**")
         assert terminal.end() == 0
@@ -116,26 +116,26 @@ def test_run_offers_an_agent_talks_with_it_and_does_so_again(place):
     (programs / "opencode").write_text("#!/bin/sh\nexit 7\n")
     with start("run", "who are you?") as terminal:
         assert terminal.end() != 0
-        assert "opencode" in terminal.seen, "the agent that was chosen is used again"
+        assert "opencode" in terminal.seen, "the chosen agent is used again"
 
 
-def test_a_chat_goes_on_with_the_agent_that_connect_chose(place):
+def test_chat_continues_with_the_agent_chosen_by_connect(place):
     home, programs = place
     PreferenceFile(home).choose_model(ChosenModel("guide"))
     add_agent(programs)
     with start("chat") as terminal:
-        terminal.expect(":help tells more")
+        terminal.expect(":help lists the commands")
         terminal.press(":connect\n")
         terminal.expect("1  OpenCode, another agent")
-        terminal.expect("Enter to leave it as it is")
+        terminal.expect("Enter to change nothing")
         terminal.press("1\n")
-        terminal.expect(":help tells more")
+        terminal.expect(":help lists the commands")
         leave(terminal)
     assert PreferenceFile(home).read().agent == "opencode"
 
 
-def test_an_agent_of_others_shows_its_own_login(place):
+def test_foreign_agent_shows_its_own_login(place):
     with start("chat", "--", *scripted()) as terminal:
-        terminal.expect(":help tells more")
+        terminal.expect(":help lists the commands")
         terminal.press(":connect\n")
-        terminal.expect("offers no way to connect a model")
+        terminal.expect("cannot connect a model here")

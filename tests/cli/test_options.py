@@ -1,4 +1,4 @@
-"""The same option has one name, one meaning and one help text in all commands; old spellings go on working."""
+"""The same option has one name, one meaning and one help text in all commands."""
 
 import json
 import os
@@ -10,27 +10,24 @@ import pytest
 
 from dragoman.cli import COMMANDS
 from dragoman.cli.commands import build_parser
-from tests.commands import dragoman
+from dragoman.testing import steps
+from tests.commands import dragoman, scripted
+
+SCRIPTED = ["--", *scripted([steps.Say("hello")])]
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
-SHARED = {
+DEPEND_ON_COMMAND = {
+    "--agent-name",
     "--cwd",
-    "--mcp",
-    "--policy",
     "--format",
     "--output",
-    "--agent",
-    "--agents",
-    "--model",
-    "--url",
-    "--token-file",
+    "--protocol",
+    "--start-timeout",
+    "--store",
+    "--yes",
 }
-WITH_DEFAULTS = {"--cwd", "--format", "--output", "--timeout"}
-"""Options whose default, or whose formats, depend on the command."""
-
-
-OTHER_MEANINGS = {("dragoman attach", "--agent"): "the name of an agent at the bridge; the bridge has its agent file"}
+"""Options with one meaning, whose help names the default, values or object of each command."""
 
 
 def parsers():
@@ -40,49 +37,22 @@ def parsers():
         yield from parser.actions.values()
 
 
-def test_a_shared_option_has_one_help_text_and_one_argument():
+def test_option_has_one_meaning_in_all_commands():
     texts, metavars = defaultdict(set), defaultdict(set)
     for parser in parsers():
         for option in parser.options():
             name = option.option_strings[-1]
-            if (parser.prog, name) in OTHER_MEANINGS:
-                continue
-            texts[name].add(re.sub(r" ?\(default.*", "", option.help) if name in WITH_DEFAULTS else option.help)
+            texts[name].add(option.help)
             metavars[name].add(option.metavar)
-    texts["--url"].discard("the address of a server that stands in no file")  # of MCP, where the others are agents
-    assert {name: texts[name] for name in SHARED - WITH_DEFAULTS if len(texts[name]) != 1} == {}
-    assert len(texts["--cwd"]) == 1
-    assert all(len(metavars[name]) == 1 for name in SHARED)
+    assert {name for name, known in texts.items() if len(known) > 1} == DEPEND_ON_COMMAND
+    assert {name for name, known in metavars.items() if len(known) > 1} == set()
 
 
-def test_options_with_several_values_are_repeatable_wherever_they_are():
+def test_multi_value_options_are_repeatable_everywhere():
     for parser in parsers():
         for option in parser.options():
             if option.option_strings[-1] in ("--mcp", "--policy", "--file"):
                 assert option.default == [], parser.prog
-
-
-def test_no_help_shows_an_old_spelling():
-    for parser in parsers():
-        assert not re.search(r"--(json|out)\b(?!put)", parser.format_help()), parser.prog
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["agents", "--json"], ["agents", "--format", "json"]),
-        (["init", "--json"], ["init", "--format", "json"]),
-        (["mcp", "--json"], ["mcp", "--format", "json"]),
-        (["serve", "--json"], ["serve", "--format", "json"]),
-        (["sessions", "--json"], ["sessions", "--format", "json"]),
-        (["sessions", "export", "a", "--out", "f"], ["sessions", "export", "a", "--output", "f"]),
-        (["tap", "--out", "f", "--", "a"], ["tap", "--output", "f", "--", "a"]),
-        (["check", "trace", "f", "--format", "terminal"], ["check", "trace", "f", "--format", "text"]),
-    ],
-    ids=lambda arguments: " ".join(arguments),
-)
-def test_an_old_spelling_means_the_same_as_the_new_one(old, new):
-    assert read(old) == read(new)
 
 
 def read(arguments):
@@ -98,27 +68,33 @@ def read(arguments):
         (["check", "agnet"], "there is no action 'agnet'; did you mean agent?"),
         (["mcp", "ad"], "there is no action 'ad'; did you mean add?"),
         (["sessions", "shwo"], "there is no action 'shwo'; did you mean show?"),
-        (["run", "hi", "--modle", "guide"], "there is no option '--modle'; did you mean --model?"),
-        (["run", "hi", "--modle=guide"], "there is no option '--modle'; did you mean --model?"),
+        (["run", "hi", "--modell", "guide"], "there is no option '--modell'; did you mean --model?"),
+        (["run", "hi", "--modell=guide"], "there is no option '--modell'; did you mean --model?"),
         (["serve", "--prot", "1"], "there is no option '--prot'; did you mean --port?"),
-        (["login", "antropic"], "there is no provider 'antropic' that takes a key; did you mean anthropic?"),
+        (["login", "antropic"], "there is no provider 'antropic' that needs a key; did you mean anthropic?"),
         (["run", "hi", "--model", "guid"], "there is no model 'guid'; did you mean guide?"),
         (["chat", "--model", "antropic:claude-opus-5"], "did you mean anthropic:claude-opus-5?"),
         (["serve", "--model", "anthropic"], "there is no model 'anthropic'; did you mean anthropic:NAME?"),
+        (["run", "hi", "--model", "gpt-5"], "there is no model 'gpt-5'; did you mean openai:gpt-5?"),
+        (["run", "hi", "--model", "o3"], "there is no model 'o3'; did you mean openai:o3?"),
+        (["run", "hi", "--model", "claude"], "there is no model 'claude'; did you mean anthropic:NAME?"),
+        (["run", "hi", "--model", "claude:opus"], "there is no model 'claude:opus'; did you mean anthropic:opus?"),
+        (["chat", "--model", "qwen3:8b"], "there is no model 'qwen3:8b'; did you mean ollama:qwen3:8b?"),
         (["agent", "--model", "olama:qwen3"], "there is no model 'olama:qwen3'; did you mean ollama:qwen3?"),
-        (["run", "hi", "ho"], "'ho' is one word too many; dragoman run --help shows what it takes"),
-        (["check"], "which action? expected one of agent, client, trace, matrix, rule"),
+        (["run", "hi", "ho"], "'ho' is not expected here; put a prompt of several words in quotes"),
+        (["chat", "ho"], "'ho' is not expected here; run dragoman chat --help"),
+        (["check"], "no action given; expected one of agent, client, trace, matrix, rule"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_not_there_is_named_with_what_is_near(arguments, said):
+def test_unknown_name_is_reported_with_a_similar_one(arguments, said):
     done = dragoman(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["run", "hi"], ["chat"], ["sessions"], ["serve"], ["check", "agent"]])
-def test_a_name_that_is_almost_that_of_an_agent_is_not_started(arguments):
+def test_name_similar_to_an_agent_is_not_started(arguments):
     home = Path(os.environ["DRAGOMAN_HOME"])
     home.mkdir(parents=True, exist_ok=True)
     (home / "agents.json").write_text(json.dumps({"agents": {"nightly": {"command": "true"}}}))
@@ -128,18 +104,21 @@ def test_a_name_that_is_almost_that_of_an_agent_is_not_started(arguments):
 
 
 PAGES = {
-    "agent": ["editors", "scaling"],
+    "agent": ["editors", "scaling", "extensions"],
     "agents": ["sessions"],
     "attach": ["editors"],
-    "chat": ["chat"],
+    "chat": ["terminal"],
     "check": ["check"],
     "completion": ["sessions"],
-    "init": ["editors", "agent-file", "kit"],
+    "editor": ["editors"],
+    "init": ["agent-file"],
     "login": ["models"],
     "logout": ["models"],
     "mcp": ["mcp"],
-    "run": ["run"],
-    "serve": ["browser", "network", "bridge", "scaling"],
+    "new": ["kit"],
+    "run": ["ci"],
+    "schema": ["agent-file"],
+    "serve": ["browser", "network", "container", "scaling", "models", "agent-file", "editors"],
     "sessions": ["sessions"],
     "store": ["scaling"],
     "tap": ["tap"],
@@ -151,11 +130,45 @@ def test_every_option_is_on_the_page_of_its_command(command):
     page = "".join((DOCS / f"{name}.md").read_text() for name in PAGES[command])
     parser = build_parser(command)
     known = [option for each in (parser, *parser.actions.values()) for option in each.options()]
-    names = {option.option_strings[-1] for option in known} - {"--help"}
+    names = {option.option_strings[-1] for option in known} - {"--help", "--format"}
     assert {name for name in names if not re.search(rf"{name}\b(?!-)", page)} == set()
 
 
-def test_an_option_is_not_cut_short():
+def test_options_cannot_be_abbreviated():
     with pytest.raises(SystemExit) as ended:
         build_parser("sessions").read(["--lon"])
     assert ended.value.code == 2
+
+
+JSON_COMMANDS = [
+    ["agents"],
+    ["editor", "zed"],
+    ["init"],
+    ["mcp"],
+    ["new", "my-notes"],
+    ["run", "hi", *SCRIPTED],
+    ["run", "hi", "--model", "guide"],
+    ["sessions"],
+    ["store", "prune", "--delete-after", "1d"],
+]
+
+
+def keys_of(value):
+    """Yield every key of our objects. `content` and `parameters` contain the protocols' objects."""
+    for each in value if isinstance(value, list) else ():
+        yield from keys_of(each)
+    for name, each in value.items() if isinstance(value, dict) else ():
+        yield name
+        if name not in ("content", "parameters"):
+            yield from keys_of(each)
+
+
+@pytest.mark.parametrize("command", JSON_COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_json_keys_are_in_snake_case(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DRAGOMAN_STORE", raising=False)
+    at = command.index("--") if "--" in command else len(command)
+    done = dragoman(*command[:at], "--format", "json", *command[at:])
+    assert done.returncode == 0, done.stderr
+    keys = set(keys_of(json.loads(done.stdout)))
+    assert {key for key in keys if not re.fullmatch("[a-z0-9_]+", key)} == set()

@@ -1,4 +1,4 @@
-"""As a new user has it: `dragoman agent` as an editor starts it, an agent file, and a provider that is not far away."""
+"""A new user's setup: `dragoman agent` as an editor starts it, an agent file, and a local provider."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def write_agent_file(name, url=None, *more):
 async def running_agent(decide=lambda _: "allow"):
     async with Supervisor() as supervisor:
         child = await supervisor.start([*DRAGOMAN, "agent"], inherit=EVERYTHING)
-        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        transport = StdioTransport.for_child(child)
         async with ScriptedClient(transport, decide=decide) as client:
             await client.initialize()
             yield client
@@ -51,7 +51,7 @@ async def session_with_agent(cwd):
 
 @asynccontextmanager
 async def session(cwd, *answers, wire=None, more=(f"  api_key: {KEY}",)):
-    """A session with an agent whose file leads to a provider with these answers."""
+    """Yield a session with an agent whose file names a provider with these answers."""
     wire = wire or Chat()
     async with loopback(*answers) as provider:
         write_agent_file(wire.model, provider.url + wire.base_path, *more)
@@ -60,7 +60,7 @@ async def session(cwd, *answers, wire=None, more=(f"  api_key: {KEY}",)):
 
 
 class SharedAgent:
-    """An agent and its provider for the tests that need none of their own; each has a session to itself."""
+    """An agent and its provider, shared by tests that need no separate one. Each test has its own session."""
 
     def __init__(self, home, provider):
         self.home = home
@@ -97,7 +97,7 @@ async def agent(tmp_path_factory):
     started, leave = asyncio.get_running_loop().create_future(), asyncio.Event()
 
     async def keep():
-        """In a task of its own: the setup of a fixture and its teardown are two."""
+        """Runs in its own task, because a fixture's setup and teardown are in different tasks."""
         async with shared_agent(tmp_path_factory.mktemp("home")) as shared:
             started.set_result(shared)
             await leave.wait()
@@ -117,7 +117,7 @@ def thoughts_of(client):
     return "".join(update.content.text for update in of(v1.AgentThoughtChunk, client))
 
 
-async def test_a_prompt_is_answered_as_the_words_come(agent, tmp_path):
+async def test_prompt_is_answered_as_the_text_streams(agent, tmp_path):
     wire = Chat()
     reply = wire.reply(("thought", "Hm."), ("text", "Hel", "lo ", "you"), usage=(120, 45))
     provider, client, session_id = await agent.session(tmp_path, reply)
@@ -144,7 +144,7 @@ def file_writing(wire):
 
 
 async def check_file_writing(provider, client, session_id, cwd):
-    """Prompt, and look at all that comes of the answers above."""
+    """Send a prompt and check all results of the answers above."""
     assert (await client.prompt(session_id, "write it")).stop_reason == "end_turn"
     assert client.text() == "I write it.Done."
     [permission] = client.permissions
@@ -157,15 +157,18 @@ async def check_file_writing(provider, client, session_id, cwd):
     assert len(provider.requests) == 2
 
 
-async def test_a_file_is_written_once_the_person_allows_it(agent, tmp_path):
+async def test_file_is_written_once_the_user_allows_it(agent, tmp_path):
     await check_file_writing(*await agent.session(tmp_path, *file_writing(Chat())), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("wire", "size"),
-    [pytest.param(Anthropic(), 1_000_000, id="Anthropic"), pytest.param(Google(), 32_768, id="Google")],
+    [
+        pytest.param(Anthropic(), 1_000_000, id="Anthropic"),
+        pytest.param(Google(), 32_768, id="Google", marks=pytest.mark.extended),
+    ],
 )
-async def test_other_providers_write_a_file_too_and_the_cost_is_told_where_it_is_known(wire, size, tmp_path):
+async def test_other_providers_write_a_file_and_report_a_known_cost(wire, size, tmp_path):
     async with session(tmp_path, *file_writing(wire), wire=wire) as (provider, client, session_id):
         await check_file_writing(provider, client, session_id, tmp_path)
         usage = of(v1.UsageUpdate, client)[-1]
@@ -174,7 +177,7 @@ async def test_other_providers_write_a_file_too_and_the_cost_is_told_where_it_is
         assert usage.cost.amount > 0
 
 
-async def test_a_denial_is_told_to_the_model(agent, tmp_path):
+async def test_denial_reaches_the_model(agent, tmp_path):
     wire = Chat()
     call = ("call", "c1", "write_file", '{"path": "notes.txt", "content": "x"}')
     answers = [wire.reply(call, finish="tools"), wire.reply(("text", "Then not."))]
@@ -186,7 +189,7 @@ async def test_a_denial_is_told_to_the_model(agent, tmp_path):
     assert (result["role"], result["tool_call_id"]) == ("tool", "c1")
 
 
-async def test_a_linked_file_goes_with_the_prompt(agent, tmp_path):
+async def test_linked_file_is_sent_with_the_prompt(agent, tmp_path):
     (tmp_path / "a b.txt").write_text("one\ntwo\n")
     wire = Chat()
     provider, client, session_id = await agent.session(tmp_path, wire.reply(("text", "I see.")))
@@ -197,17 +200,17 @@ async def test_a_linked_file_goes_with_the_prompt(agent, tmp_path):
     assert said[-1]["text"] == f'<resource uri="{uri}">\ntwo\n\n</resource>'
 
 
-async def test_a_rate_limit_is_shown_and_waited_out(agent, tmp_path):
+async def test_rate_limit_is_shown_and_waited_for(agent, tmp_path):
     limited = Refusal(429, "slow down", AT_ONCE)
     provider, client, session_id = await agent.session(tmp_path, limited, Chat().reply(("text", "Hi")))
     assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
-    assert "limits the rate of requests: slow down; trying again" in client.notices()[0]
+    assert "is rate limiting requests: slow down; trying again" in client.notices()[0]
     assert client.text() == "Hi"
     assert len(provider.requests) == 2
 
 
 @pytest.mark.parametrize("before", [[], ["Half of "]], ids=["at once", "half-way"])
-async def test_a_dropped_connection_is_shown_and_asked_again(agent, before, tmp_path):
+async def test_dropped_connection_is_shown_and_retried(agent, before, tmp_path):
     wire = Chat()
     dropped = wire.reply(("text", *before), end="drop") if before else Stream([], "drop")
     _, client, session_id = await agent.session(tmp_path, dropped, wire.reply(("text", "All of it")))
@@ -218,7 +221,7 @@ async def test_a_dropped_connection_is_shown_and_asked_again(agent, before, tmp_
 
 @asynccontextmanager
 async def running(command, *answers, prompt="hi", options=()):
-    """`dragoman run` or `chat` without a terminal, with a provider that gives these answers; its end and outputs."""
+    """Run `dragoman run` or `chat` without a terminal, with a provider that gives these answers."""
     wire = Chat()
     async with asyncio.timeout(50), loopback(*answers) as provider:
         write_agent_file(wire.model, provider.url + wire.base_path, f"  api_key: {KEY}")
@@ -235,26 +238,28 @@ def cut_off(*texts):
     return Stream(Chat().reply(("text", *texts), end="drop").events)
 
 
-@pytest.mark.parametrize("command", ["run", "chat"])
-async def test_words_that_broke_off_are_no_part_of_what_is_printed(command):
+@pytest.mark.parametrize("command", ["run", pytest.param("chat", marks=pytest.mark.extended)])
+async def test_broken_off_text_is_not_printed(command):
     answers = [cut_off("Half ", "of "), Chat().reply(("text", "All of ", "it"))]
     async with running(command, *answers) as (code, stdout, stderr):
         assert (code, stdout) == (0, "All of it\n")
-        assert "broke off its answer; trying again in " in stderr
+        assert "ended its answer early; trying again in " in stderr
 
 
-async def test_words_that_broke_off_are_no_part_of_the_text_in_json():
+@pytest.mark.extended
+async def test_broken_off_text_is_not_in_the_json():
     answers = [cut_off("Half ", "of "), Chat().reply(("text", "All of ", "it"))]
     async with running("run", *answers, options=["--format", "json"]) as (code, stdout, stderr):
         said = json.loads(stdout)
         assert (code, said["text"], said["error"]) == (0, "All of it", None)
         [notice] = said["notices"]
         assert notice["severity"] == "info"
-        assert "broke off its answer; trying again in " in notice["title"]
+        assert "ended its answer early; trying again in " in notice["title"]
         assert notice["title"] in stderr
 
 
-async def test_an_answer_that_breaks_off_until_nothing_helps_is_an_error_and_no_success():
+@pytest.mark.extended
+async def test_repeatedly_broken_answer_is_an_error():
     async with running("run", cut_off("Half of "), Refusal(400, "no more"), options=["--format", "json"]) as ran:
         code, stdout, stderr = ran
         said = json.loads(stdout)
@@ -263,7 +268,7 @@ async def test_an_answer_that_breaks_off_until_nothing_helps_is_an_error_and_no_
         assert stderr.count("no more") == 1
 
 
-async def test_the_next_request_does_not_hold_what_a_dropped_reply_said(agent, tmp_path):
+async def test_next_request_excludes_a_dropped_reply(agent, tmp_path):
     wire = Chat()
     answers = [wire.reply(("text", "Half of "), end="drop"), wire.reply(("text", "All of it"))]
     provider, client, session_id = await agent.session(tmp_path, *answers)
@@ -272,7 +277,7 @@ async def test_the_next_request_does_not_hold_what_a_dropped_reply_said(agent, t
     assert "Half of " not in str(provider.requests[-1].body["messages"])
 
 
-async def test_a_cancel_while_it_streams_hangs_up_and_the_session_goes_on(agent, tmp_path):
+async def test_cancel_during_the_stream_closes_it_and_the_session_continues(agent, tmp_path):
     wire = Chat()
     answers = [wire.reply(("text", "Once upon "), end="hang"), wire.reply(("text", "Hi"))]
     provider, client, session_id = await agent.session(tmp_path, *answers)
@@ -284,7 +289,7 @@ async def test_a_cancel_while_it_streams_hangs_up_and_the_session_goes_on(agent,
     assert (await client.prompt(session_id, "hi")).stop_reason == "end_turn"
 
 
-async def test_a_missing_key_asks_for_authentication(tmp_path):
+async def test_missing_key_asks_for_authentication(tmp_path):
     write_agent_file("openai:gpt-5")
     async with session_with_agent(tmp_path) as (client, session_id):
         with pytest.raises(RemoteError) as caught:
@@ -293,7 +298,7 @@ async def test_a_missing_key_asks_for_authentication(tmp_path):
     assert "set OPENAI_API_KEY" in f"{caught.value.message} {caught.value.data}"
 
 
-async def test_a_wrong_key_says_what_to_do_and_does_not_show_it(agent, tmp_path):
+async def test_wrong_key_explains_what_to_do_without_showing_it(agent, tmp_path):
     refusal = Refusal(401, f"Incorrect API key provided: {KEY}")
     provider, client, session_id = await agent.session(tmp_path, refusal)
     with pytest.raises(RemoteError) as caught:
@@ -307,7 +312,8 @@ async def test_a_wrong_key_says_what_to_do_and_does_not_show_it(agent, tmp_path)
     assert not any(KEY in log.read_text() for log in agent.home.rglob("*.jsonl"))
 
 
-async def test_a_key_may_come_from_the_environment(tmp_path, monkeypatch):
+@pytest.mark.extended
+async def test_key_may_come_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     async with session(tmp_path, Chat().reply(("text", "Hi")), more=("  api_key: env://MY_KEY",)) as (
         provider,
@@ -318,19 +324,8 @@ async def test_a_key_may_come_from_the_environment(tmp_path, monkeypatch):
     assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_a_server_that_is_not_running_is_said_at_once(tmp_path):
-    async with loopback() as provider:
-        url = provider.url
-    write_agent_file("openai:any", f"{url}/v1")
-    async with session_with_agent(tmp_path) as (client, session_id):
-        with pytest.raises(RemoteError) as caught:
-            await client.prompt(session_id, "hi")
-        assert client.text() == ""
-    assert f"nothing answers at {url}/v1; start the server there" in str(caught.value)
-    assert caught.value.code == ErrorCode.INTERNAL_ERROR
-
-
-async def test_a_model_from_the_environment_is_found_at_its_address_from_there(tmp_path, monkeypatch):
+@pytest.mark.extended
+async def test_model_and_address_may_come_from_the_environment(tmp_path, monkeypatch):
     wire = Chat()
     async with loopback(wire.reply(("text", "Hi"))) as provider:
         monkeypatch.setenv("DRAGOMAN_MODEL", "vllm:some/model")

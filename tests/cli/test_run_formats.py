@@ -1,4 +1,4 @@
-"""The formats of `dragoman run` for programs, and what is given to the agent beside the prompt."""
+"""The formats of `dragoman run` for programs, and what is sent to the agent besides the prompt."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ def capable(**capabilities):
 # ── json ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_json_is_one_object_with_all_of_it(tmp_path):
+def test_json_is_one_object_with_everything(tmp_path):
     (tmp_path / "s.yaml").write_text(json.dumps([[{"text": "yes"}, {"usage": {"input": 12, "output": 3}}]]))
     done = dragoman_run("go", "--format", "json", "--model", f"script:{tmp_path}/s.yaml")
     answer = json.loads(done.stdout)
@@ -44,7 +44,7 @@ def test_json_is_one_object_with_all_of_it(tmp_path):
     }
 
 
-def test_json_tells_an_error_and_what_was_said_before():
+def test_json_has_an_error_and_the_text_before_it():
     done = run([steps.Say("so far"), steps.Fail(-32602, "no")], options=["--format", "json"])
     answer = json.loads(done.stdout)
     assert done.returncode == answer["exit_code"] == 1
@@ -53,16 +53,16 @@ def test_json_tells_an_error_and_what_was_said_before():
     assert (answer["error"], answer["error_code"]) == ("the agent answered with an error: no", -32602)
 
 
-def test_json_tells_that_there_is_no_agent():
+def test_json_reports_a_missing_agent():
     done = dragoman_run("go", "--format", "json", "--", "true")
-    assert "no ACP agent" in json.loads(done.stdout)["error"]
+    assert "not an ACP agent" in json.loads(done.stdout)["error"]
     assert json.loads(done.stdout)["session_id"] is None
 
 
 # ── ndjson ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_ndjson_is_the_conversation_itself_in_both_directions():
+def test_ndjson_is_the_conversation_in_both_directions():
     unknown = {"sessionUpdate": "weather", "sun": True}
     done = run([steps.Say("hm"), steps.Update(unknown), steps.AskPermission()], options=["--format", "ndjson"])
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -77,7 +77,7 @@ def test_ndjson_is_the_conversation_itself_in_both_directions():
     assert done.returncode == 6
 
 
-def test_ndjson_hides_what_mcp_servers_are_given(tmp_path):
+def test_ndjson_redacts_mcp_server_secrets(tmp_path):
     servers = tmp_path / "mcp.json"
     servers.write_text(json.dumps({"mcpServers": {"one": {"command": "true", "env": {"KEY": "canary-key"}}}}))
     done = run([steps.Say("hm")], options=["--format", "ndjson", "--mcp", str(servers)])
@@ -85,7 +85,7 @@ def test_ndjson_hides_what_mcp_servers_are_given(tmp_path):
     assert "canary-key" not in done.stdout + done.stderr
 
 
-def test_what_goes_wrong_is_told_beside_ndjson():
+def test_errors_are_printed_next_to_ndjson():
     done = run([steps.Say("so far"), steps.Exit(7, "boom")], options=["--format", "ndjson"])
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in done.stdout.splitlines())
     assert "exited with code 7" in done.stderr
@@ -96,7 +96,7 @@ def test_what_goes_wrong_is_told_beside_ndjson():
 
 
 def prompt_of(tmp_path, *options, **prompt_capabilities):
-    """Return the blocks that an agent gets: it sends back the request as a stop reason's error."""
+    """Return the blocks that an agent receives. It returns the request in its answer."""
     agent = tmp_path / "agent.py"
     agent.write_text(
         "import json, sys\n"
@@ -119,7 +119,7 @@ def prompt_of(tmp_path, *options, **prompt_capabilities):
     return files
 
 
-def test_a_file_is_a_link_for_an_agent_that_takes_nothing_else(tmp_path):
+def test_file_is_a_link_for_an_agent_without_other_support(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     [link] = prompt_of(tmp_path, "--file", "a.txt")
     assert link == {
@@ -130,7 +130,7 @@ def test_a_file_is_a_link_for_an_agent_that_takes_nothing_else(tmp_path):
     }
 
 
-def test_a_text_is_embedded_where_the_agent_takes_that(tmp_path):
+def test_text_is_embedded_if_the_agent_supports_it(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     (tmp_path / "b.bin").write_bytes(b"\xff\x00")
     text, binary, folder = prompt_of(
@@ -140,7 +140,7 @@ def test_a_text_is_embedded_where_the_agent_takes_that(tmp_path):
     assert (binary["type"], folder["type"]) == ("resource_link", "resource_link")
 
 
-def test_an_image_is_sent_where_the_agent_takes_images(tmp_path):
+def test_image_is_sent_if_the_agent_supports_it(tmp_path):
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     [image] = prompt_of(tmp_path, "--file", "a.png", image=True)
     assert (image["type"], image["mimeType"], image["data"]) == ("image", "image/png", "iVBORw==")
@@ -149,7 +149,7 @@ def test_an_image_is_sent_where_the_agent_takes_images(tmp_path):
 # ── MCP servers ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_agent_gets_the_mcp_servers_of_a_file(tmp_path):
+def test_agent_gets_the_mcp_servers_of_a_file(tmp_path):
     servers = {"mcpServers": {"web": {"type": "http", "url": "http://localhost:9/mcp"}}}
     (tmp_path / "mcp.json").write_text(json.dumps(servers))
     done = dragoman_run("go", "--mcp", "mcp.json", "--", *raw({}), cwd=tmp_path)
@@ -159,7 +159,7 @@ def test_the_agent_gets_the_mcp_servers_of_a_file(tmp_path):
     assert dragoman_run("go", "--mcp", "mcp.json", "--", *able, cwd=tmp_path).returncode == 0
 
 
-def test_a_file_of_servers_that_is_not_there_is_reported():
+def test_missing_server_file_is_reported():
     done = dragoman_run("go", "--mcp", "/no/such.json")
     assert done.returncode == 2
     assert "/no/such.json cannot be read" in done.stderr
@@ -168,7 +168,7 @@ def test_a_file_of_servers_that_is_not_there_is_reported():
 # ── sessions ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_session_goes_on_where_it_was(tmp_path):
+def test_session_continues_where_it_was(tmp_path):
     def say(prompt, *options):
         return json.loads(dragoman_run(prompt, "--format", "json", *options, cwd=tmp_path).stdout)["session_id"]
 
@@ -179,7 +179,7 @@ def test_a_session_goes_on_where_it_was(tmp_path):
     assert say("hi once more", "--continue") == first
 
 
-def test_an_agent_that_can_only_load_loads_and_the_replay_is_no_answer():
+def test_load_only_agent_loads_and_its_replay_is_not_printed():
     replay = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "before"}}}
     answer = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "now"}}}
     agent = raw(
@@ -194,7 +194,7 @@ def test_an_agent_that_can_only_load_loads_and_the_replay_is_no_answer():
 
 
 @pytest.mark.parametrize("option", [["--session", "s"], ["--continue"]])
-def test_an_agent_that_advertises_a_resume_and_does_not_route_it_is_asked_to_load(option, tmp_path):
+def test_unrouted_resume_falls_back_to_load(option, tmp_path):
     answer = {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "now"}}}
     agent = raw(
         {
@@ -212,16 +212,16 @@ def test_an_agent_that_advertises_a_resume_and_does_not_route_it_is_asked_to_loa
     ("option", "words"),
     [
         (["--session", "s"], "cannot open earlier sessions, only new ones"),
-        (["--continue"], "cannot list its sessions, so it is not known which was the last; say --session ID"),
+        (["--continue"], "cannot list its sessions, so its last session is unknown; use --session ID"),
     ],
 )
-def test_an_agent_that_keeps_no_sessions_is_named(option, words):
+def test_agent_without_stored_sessions_is_named(option, words):
     done = dragoman_run("go", *option, "--", *raw({}))
     assert done.returncode == 2
     assert words in done.stderr
 
 
-def test_where_there_is_nothing_to_continue_that_is_said(tmp_path):
+def test_nothing_to_continue_is_reported(tmp_path):
     done = dragoman_run("go", "--continue", cwd=tmp_path)
     assert done.returncode == 2
     assert f"no session in {tmp_path} to continue" in done.stderr

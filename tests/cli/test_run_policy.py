@@ -1,4 +1,4 @@
-"""What an agent may do in `dragoman run` when there is no terminal, and how that shows."""
+"""What an agent may do in `dragoman run` without a terminal, and what is printed about it."""
 
 import json
 
@@ -17,10 +17,10 @@ def dragoman_run(*arguments, **settings):
     return dragoman("run", *arguments, **settings)
 
 
-def test_nothing_is_allowed_when_nobody_can_be_asked():
+def test_nothing_is_allowed_if_no_user_can_be_asked():
     done = run()
     assert done.stdout == "outcome: selected no\n"
-    assert done.stderr == "[not allowed: rm -rf /; nobody was asked; --policy all allows it]\n"
+    assert done.stderr == "[not allowed: rm -rf /; no user could be asked; --policy all allows it]\n"
     assert done.returncode == 6
 
 
@@ -36,14 +36,14 @@ def test_policy_all_allows_everything():
     assert (done.stdout, done.stderr, done.returncode) == ("outcome: selected yes\n", "[rm -rf /]\n", 0)
 
 
-def test_policy_reads_allows_no_more_than_to_read():
+def test_policy_reads_allows_only_reading():
     done = run("--policy", "reads")
     assert done.stdout == "outcome: selected no\n"
-    assert "only; --policy all allows it]" in done.stderr
+    assert "the session's directory; --policy all allows it]" in done.stderr
     assert done.returncode == 6
 
 
-def test_our_own_agent_does_what_is_allowed_and_leaves_what_is_not(tmp_path):
+def test_our_own_agent_does_only_allowed_things(tmp_path):
     assert dragoman_run("write `hello` into a.txt", cwd=tmp_path).returncode == 6
     assert not (tmp_path / "a.txt").exists()
     assert dragoman_run("write `hello` into a.txt", "--policy", "all", cwd=tmp_path).returncode == 0
@@ -53,13 +53,13 @@ def test_our_own_agent_does_what_is_allowed_and_leaves_what_is_not(tmp_path):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ((), "nobody was asked"),
+        ((), "no user could be asked"),
         (("--policy", "deny"), "--policy deny allows nothing"),
-        (("--policy", "reads"), "--policy reads allows to read in the session's directory only"),
-        (("--policy", "allow:read"), "no rule speaks of a tool of the agent"),
+        (("--policy", "reads"), "--policy reads allows only reading in the session's directory"),
+        (("--policy", "allow:read"), "no rule matches a tool of the agent"),
     ],
 )
-def test_whoever_has_an_agent_file_in_the_directory_is_told_to_name_it(tmp_path, options, reason):
+def test_ignored_project_agent_file_suggests_naming_it(tmp_path, options, reason):
     (tmp_path / "dragoman.yaml").write_text("instructions: Be brief.\n")
     done = dragoman_run("hello", *options, cwd=tmp_path)
     [line] = [line for line in done.stderr.splitlines() if "not allowed" in line]
@@ -70,22 +70,22 @@ def test_whoever_has_an_agent_file_in_the_directory_is_told_to_name_it(tmp_path,
     assert ("not allowed" in named.stderr, named.returncode) == (False, 0)
 
 
-def test_a_file_of_tsagent_is_named_by_its_own_name(tmp_path):
+def test_tsagent_file_is_suggested_by_its_name(tmp_path):
     (tmp_path / "tsagent.yaml").write_text("settings: {maxChatTurns: 7}\n")
     assert "; --agent tsagent.yaml uses it]" in dragoman_run("hello", cwd=tmp_path).stderr
 
 
-def test_rules_decide_and_the_first_that_matches_wins(tmp_path):
+def test_first_matching_rule_decides(tmp_path):
     rules = ["--policy", "allow:write:*.md", "--policy", "deny:any"]
     assert dragoman_run("write `hello` into a.md", *rules, cwd=tmp_path).returncode == 0
     assert (tmp_path / "a.md").exists()
     done = dragoman_run("write `hello` into a.txt", *rules, cwd=tmp_path)
     assert done.returncode == 6
-    assert "the rule deny:any speaks of writing" in done.stderr
+    assert "the rule deny:any matches writing" in done.stderr
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_rules_can_stand_on_lines_of_one_argument(tmp_path):
+def test_rules_may_be_lines_of_one_argument(tmp_path):
     rules = "allow:write:*.md\ndeny:any\n"
     assert dragoman_run("write `hello` into a.md", "--policy", rules, cwd=tmp_path).returncode == 0
 
@@ -96,28 +96,28 @@ def test_rules_can_stand_on_lines_of_one_argument(tmp_path):
         (["ask"], "needs a terminal"),
         (["ask:any"], "needs a terminal"),
         (["perhaps"], "'perhaps'"),
-        (["all", "deny:any"], "--policy all stands alone"),
+        (["all", "deny:any"], "--policy all cannot be combined"),
     ],
 )
-def test_a_policy_that_cannot_be_used_is_a_usage_error(given, words):
+def test_unusable_policy_is_a_usage_error(given, words):
     done = run(*[part for each in given for part in ("--policy", each)])
     assert done.returncode == 2
     assert words in done.stderr
 
 
-def test_an_agent_that_calls_it_cancelled_when_it_was_denied_was_denied():
+def test_cancelled_turn_after_a_denial_counts_as_denied():
     done = run(turn=[steps.AskPermission(), steps.Stop("cancelled")])
     assert done.returncode == 6
 
 
-def test_a_limit_counts_for_more_than_what_was_denied():
+def test_limit_outweighs_a_denial():
     done = run(turn=[steps.AskPermission(), steps.Stop("max_tokens")])
     assert done.returncode == 3
 
 
-def test_what_was_denied_is_in_the_object():
+def test_denials_are_in_the_json():
     done = run("--format", "json")
     assert done.returncode == 6
     answer = json.loads(done.stdout)
-    assert answer["denied"] == [{"title": "rm -rf /", "reason": "nobody was asked; --policy all allows it"}]
+    assert answer["denied"] == [{"title": "rm -rf /", "reason": "no user could be asked; --policy all allows it"}]
     assert [call["status"] for call in answer["tool_calls"]] == ["failed"]

@@ -1,4 +1,4 @@
-"""`dragoman run` in a terminal: it asks, with the whole of what will be done, and Ctrl-C cancels."""
+"""`dragoman run` in a terminal: it asks with the whole action, and Ctrl-C cancels."""
 
 import os
 import re
@@ -20,12 +20,12 @@ SEEN = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Terminal:
-    """`dragoman run` in a terminal of its own: what it shows, and somebody who types."""
+    """`dragoman run` in a separate terminal, its output and its input."""
 
     def __init__(self, *arguments, cwd=None):
         self._ours, theirs = os.openpty()
         self._modes_before = self._modes()
-        # A shell takes the terminal as its own, so that Ctrl-C is a signal.
+        # A shell makes the terminal its own, so that Ctrl-C becomes a signal.
         control = (
             "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
         )
@@ -45,7 +45,7 @@ class Terminal:
             assert self._read(), self.shown
 
     def rows(self):
-        """Return what is shown, without colours, row by row."""
+        """Return the shown rows without colours."""
         return [row.rstrip() for row in SEEN.sub("", self.shown).split("\n") if row.strip()]
 
     def type(self, text):
@@ -64,7 +64,7 @@ class Terminal:
     def _read(self):
         try:
             read = os.read(self._ours, 4096).decode()
-        except OSError:  # everybody on the other side has gone
+        except OSError:  # every process on the other side has ended
             return False
         self.shown += read.replace("\r\n", "\n")
         return bool(read)
@@ -75,7 +75,7 @@ def said(text, message_id, **more):
     return {"method": "session/update", "params": {"sessionId": "s", "update": {**chunk, **more}}}
 
 
-def test_void_words_were_shown_as_they_came_and_are_said_to_be_void():
+def test_void_text_is_marked_as_void():
     capabilities = {"_meta": {"dragoman/void": True}}
     void = said("", "one", _meta={"dragoman/void": True})
     turn = [said("Half of", "one"), void, said("All of it", "two"), {"result": {"stopReason": "end_turn"}}]
@@ -84,7 +84,7 @@ def test_void_words_were_shown_as_they_came_and_are_said_to_be_void():
     assert terminal.finish() == 0
     first, note, last = SEEN.sub("", terminal.shown).splitlines()
     assert (first, last) == ("Half of", "All of it")
-    assert note.startswith("[the words above are void")
+    assert note.startswith("[the text above is discarded")
 
 
 def raw_question(call, *options):
@@ -105,7 +105,7 @@ ANSWER = '"outcome": {{"optionId": "{}", "outcome": "selected"}}'
     ("key", "option", "code"),
     [("y", "o", 0), ("n", "n", 6), ("a", "f", 0), ("1", "f", 0), ("d", "x", 6), (CTRL_D, "n", 6), ("zY", "o", 0)],
 )
-def test_a_key_answers_the_question(key, option, code):
+def test_key_answers_the_question(key, option, code):
     terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ALWAYS, ONCE, NEVER, NO))
     terminal.wait_for("[n/4] Reject")
     assert terminal.rows() == [
@@ -118,25 +118,25 @@ def test_a_key_answers_the_question(key, option, code):
     assert "not allowed" not in terminal.shown
 
 
-def test_always_is_no_answer_where_the_agent_does_not_offer_it():
+def test_always_is_refused_if_the_agent_does_not_offer_it():
     terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ONCE, NO))
     terminal.wait_for("[n/2] Reject")
     terminal.type("an")
     assert terminal.finish() == 6
 
 
-def test_yes_is_no_answer_where_the_agent_offers_only_an_always():
+def test_yes_is_refused_if_the_agent_offers_only_always():
     terminal = Terminal("go", "--", *raw_question({"title": "Publish"}, ALWAYS, NO))
     terminal.wait_for("[n/2] Reject")
     terminal.type("yn")
     assert terminal.finish() == 6
 
 
-def test_how_long_our_agents_always_holds_can_be_chosen(tmp_path):
+def test_scope_of_our_agents_always_can_be_chosen(tmp_path):
     (tmp_path / "a.txt").write_text("one\n")
     terminal = Terminal("replace one by two in a.txt", cwd=tmp_path)
-    terminal.wait_for("Always allow exactly this in this project\n")
-    assert "┃ [a/2] Allow exactly this in this session" in terminal.rows()
+    terminal.wait_for("Always allow edits to a.txt in this project\n")
+    assert "┃ [a/2] Allow edits to a.txt in this session" in terminal.rows()
     terminal.type("3")
     assert terminal.finish() == 0
     again = Terminal("replace two by one in a.txt", cwd=tmp_path)
@@ -144,7 +144,7 @@ def test_how_long_our_agents_always_holds_can_be_chosen(tmp_path):
     assert "May the agent" not in again.shown
 
 
-def test_the_whole_command_is_shown_and_nothing_in_it_hides():
+def test_whole_command_is_shown_without_hidden_characters():
     command = "echo one\nrm -rf build\x1b[2K\rls\u202e"
     terminal = Terminal("go", "--", *raw_question({"title": "List", "rawInput": {"command": command}}, ONCE, NO))
     terminal.wait_for("Reject")
@@ -153,11 +153,11 @@ def test_the_whole_command_is_shown_and_nothing_in_it_hides():
     terminal.finish()
 
 
-def test_the_whole_diff_is_shown(tmp_path):
+def test_whole_diff_is_shown(tmp_path):
     (tmp_path / "a.txt").write_text("one\n")
     terminal = Terminal("replace one by two in a.txt", cwd=tmp_path)
     terminal.wait_for("Reject")
-    # The heading is broken wherever the path is too long for a row.
+    # The heading wraps if the path is too long for a row.
     heading = "".join(row.removeprefix("┃").strip() for row in terminal.rows()).replace(" ", "")
     assert f"{tmp_path}/a.txt+1-1".replace(" ", "") in heading
     assert "\x1b[31m-one\x1b[0m\n" in terminal.shown
@@ -167,7 +167,7 @@ def test_the_whole_diff_is_shown(tmp_path):
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-def test_what_no_rule_speaks_of_is_asked(tmp_path):
+def test_action_without_a_rule_asks(tmp_path):
     terminal = Terminal("write `hello` into a.txt", "--policy", "allow:write:*.md", cwd=tmp_path)
     terminal.wait_for("Reject")
     terminal.type("y")
@@ -181,7 +181,7 @@ def test_policy_deny_does_not_ask():
     assert "May the agent" not in terminal.shown
 
 
-def test_an_answer_cannot_talk_to_the_terminal():
+def test_answer_cannot_control_the_terminal():
     terminal = Terminal("go", "--", *scripted([steps.Say("a\x1b]0;title\x07b\u202e\n")]))
     assert terminal.finish() == 0
     assert "ab\n" in terminal.shown
@@ -199,7 +199,7 @@ def test_ctrl_c_cancels_the_turn_and_waits_for_its_end():
     assert '"method": "session/cancel"' in terminal.shown
 
 
-def test_ctrl_c_at_a_question_cancels_it_and_gives_the_terminal_back():
+def test_ctrl_c_at_a_question_cancels_it_and_restores_the_terminal():
     terminal = Terminal("go", "--", *scripted([steps.AskPermission()]))
     terminal.wait_for("Reject")
     terminal.type(CTRL_C)
@@ -207,7 +207,7 @@ def test_ctrl_c_at_a_question_cancels_it_and_gives_the_terminal_back():
     assert "outcome: cancelled" in terminal.shown
 
 
-def test_the_second_ctrl_c_kills_an_agent_that_does_not_listen(tmp_path):
+def test_second_ctrl_c_kills_an_unresponsive_agent(tmp_path):
     deaf = tmp_path / "deaf.py"
     deaf.write_text(
         "import json, os, signal, sys, time\n"

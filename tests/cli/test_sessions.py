@@ -1,4 +1,4 @@
-"""`dragoman sessions`, against our own agent and against agents that say whatever they like."""
+"""`dragoman sessions` with our own agent and with agents that send arbitrary content."""
 
 import asyncio
 import base64
@@ -36,13 +36,13 @@ def run(*arguments, command=None, **settings):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Where the session of our own agent works."""
+    """Return the directory of our own agent's session."""
     return tmp_path_factory.mktemp("place")
 
 
 @pytest.fixture(scope="module")
 def made(place, tmp_path_factory):
-    """Let our own agent have a session with two turns, in a home from which each test has its copy."""
+    """Create a session with two turns of our own agent, in a home that each test copies."""
     (place / "script.yaml").write_text(SCRIPT)
     (place / "notes.txt").write_text("A note.\n")
     home = tmp_path_factory.mktemp("home")
@@ -94,7 +94,7 @@ def said(text, kind="agent_message_chunk"):
 # ── list ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_list_is_a_table_with_short_ids(session_id, place):
+def test_list_is_a_table_with_short_ids(session_id, place):
     done = run()
     head, row = done.stdout.splitlines()
     assert head.split() == ["ID", "TITLE", "UPDATED", "DIRECTORY"]
@@ -103,43 +103,43 @@ def test_the_list_is_a_table_with_short_ids(session_id, place):
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_all_pages_are_listed_and_ids_are_as_long_as_tells_them_apart():
+def test_all_pages_are_listed_with_distinct_ids():
     pages = listing([info("session-aa1", title="A")], [info("session-aa2")], [info("session-b")])
     rows = run(command=raw(pages, capabilities=FULL)).stdout.splitlines()[1:]
     assert [row.split()[0] for row in rows] == ["session-aa1", "session-aa2", "session-b"]
 
 
-def test_the_list_of_a_directory_has_no_others(session_id, place):
+def test_list_of_a_directory_has_only_its_sessions(session_id, place):
     (place / "empty").mkdir(exist_ok=True)
-    assert session_id in run("list", "--cwd", ".", "--json", cwd=place).stdout
+    assert session_id in run("list", "--cwd", ".", "--format", "json", cwd=place).stdout
     done = run("--cwd", "empty", cwd=place)
     assert (done.stdout, done.returncode) == ("", 0)
     assert f"has no sessions in {place}/empty" in done.stderr
 
 
-def test_a_list_for_programs_is_json(session_id, place):
-    [session] = json.loads(run("list", "--json").stdout)
-    assert (session["sessionId"], session["cwd"], session["title"]) == (session_id, str(place), "hello")
+def test_list_is_available_as_json(session_id, place):
+    [session] = json.loads(run("list", "--format", "json").stdout)
+    assert (session["session_id"], session["cwd"], session["title"]) == (session_id, str(place), "hello")
 
 
-def test_an_archived_session_is_listed_only_when_it_is_asked_for(session_id):
+def test_archived_session_is_listed_only_on_request(session_id):
     done = run("archive", session_id[:8])
     assert (done.stdout, done.returncode) == (f"Archived hello ({session_id}).\n", 0)
     assert run().stdout == ""
     assert "hello (archived)" in run("--archived").stdout
     assert "hello (archived)" in run("list", "--all").stdout
     assert "three" in run("show", session_id[:8]).stdout
-    assert run("unarchive", session_id[:8]).stdout == f"hello ({session_id}) is in lists again.\n"
+    assert run("unarchive", session_id[:8]).stdout == f"hello ({session_id}) was unarchived.\n"
     assert "hello" in run().stdout
     assert "has no archived sessions" in run("--archived").stderr
 
 
-def test_a_session_gets_another_title(session_id):
+def test_session_gets_another_title(session_id):
     done = run("title", session_id[:8], " The\tnotes ")
     assert (done.stdout, done.returncode) == (f"{session_id} is now 'The notes'.\n", 0)
     assert run().stdout.splitlines()[1].startswith(f"{session_id[:8]}  The notes  ")
-    told = json.loads(run("title", session_id[:8], "Again", "--json").stdout)
-    assert told == {"sessionId": session_id, "title": "Again"}
+    result = json.loads(run("title", session_id[:8], "Again", "--format", "json").stdout)
+    assert result == {"session_id": session_id, "title": "Again"}
     empty = run("title", session_id[:8], " ")
     assert (empty.stdout, empty.returncode) == ("", 1)
     assert "the title is empty" in empty.stderr
@@ -148,35 +148,35 @@ def test_a_session_gets_another_title(session_id):
 @pytest.mark.parametrize(
     "arguments", [["title", "s"], ["show", "s", "t"], ["show", "s", "--all"], ["--all", "--archived"]]
 )
-def test_titles_and_archives_where_they_mean_nothing_are_usage_errors(arguments):
+def test_misplaced_title_and_archive_options_are_usage_errors(arguments):
     assert run(*arguments).returncode == 2
 
 
 @pytest.mark.parametrize("arguments", [["archive", "s"], ["unarchive", "s"], ["title", "s", "t"], ["--archived"]])
-def test_an_agent_that_knows_no_titles_and_archives_is_not_asked(arguments):
+def test_agent_without_titles_and_archives_is_not_asked(arguments):
     done = run(*arguments, command=raw(listing([info("s")]), capabilities=FULL))
     assert (done.stdout, done.returncode) == ("", 2)
     assert "sessionCapabilities" in done.stderr
 
 
-def test_all_sessions_of_an_agent_without_an_archive_are_listed():
+def test_agent_without_an_archive_lists_all_sessions():
     done = run("--all", command=raw(listing([info("s")]), capabilities=FULL))
     assert (len(done.stdout.splitlines()), done.returncode) == (2, 0)
 
 
-def test_a_title_cannot_move_the_cursor_or_break_the_table():
+def test_title_cannot_move_the_cursor_or_break_the_table():
     done = run(command=raw(listing([info("s", title="a\x1b[2Jb\nc\u202e", updatedAt="never")]), capabilities=FULL))
     assert done.stdout.splitlines()[1:] == [r"s   a\x1b[2Jb c\u202e  never    /work"]
 
 
-def test_a_long_title_is_cut_unless_everything_is_asked_for():
+def test_long_title_is_cut_unless_long_is_given():
     command = raw(listing([info("s" * 40, title="x" * 100)]), capabilities=FULL)
     assert "x" * 59 + "…  " in run(command=command).stdout
     assert "x" * 100 in run("--long", command=command).stdout
     assert "s" * 40 in run("--long", command=command).stdout
 
 
-# ── what an agent cannot do ─────────────────────────────────────────────────────────────────────
+# ── missing abilities of the agent ──────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_a_long_title_is_cut_unless_everything_is_asked_for():
         (["delete", "x", "--yes"], "delete a session"),
     ],
 )
-def test_what_the_agent_cannot_do_is_said_in_words(arguments, words):
+def test_missing_ability_of_the_agent_is_named(arguments, words):
     done = run(*arguments, command=scripted())
     assert done.returncode == 2
     assert done.stderr == f"dragoman sessions: dragoman-scripted-agent {__version__} cannot {words}\n"
 
 
-def test_an_agent_that_lists_nothing_is_asked_for_the_id_as_it_is(tmp_path):
+def test_agent_without_a_list_gets_the_id_unchanged(tmp_path):
     command = raw({"session/load": [[{"update": said("here")}, {"result": {}}]]}, capabilities={"loadSession": True})
     done = run("show", "s", command=command, cwd=tmp_path)
     assert "here" in done.stdout
@@ -219,43 +219,52 @@ def test_show_does_nothing_to_the_terminal():
     assert not set("\x1b\x9b\u202e") & set(shown)
 
 
-def test_load_tells_what_is_there(session_id, place):
-    loaded = json.loads(run("load", session_id, "--json").stdout)
-    assert (loaded["title"], loaded["cwd"], loaded["toolCalls"]) == ("hello", str(place), 1)
-    assert "toolCalls: 1" in run("load", session_id).stdout
+def test_load_prints_a_summary(session_id, place):
+    loaded = json.loads(run("load", session_id, "--format", "json").stdout)
+    assert (loaded["title"], loaded["cwd"], loaded["tool_calls"]) == ("hello", str(place), 1)
+    assert "tool_calls: 1" in run("load", session_id).stdout
 
 
-def test_a_fork_is_a_session_of_its_own(session_id):
+def test_fork_is_a_separate_session(session_id):
     copy = run("fork", session_id[:8]).stdout.strip()
     assert copy != session_id
     assert "three" in run("show", copy).stdout
-    assert len(json.loads(run("--json").stdout)) == 2
+    assert len(json.loads(run("--format", "json").stdout)) == 2
 
 
-def test_several_sessions_that_begin_alike_are_named():
+def test_fork_opens_a_session_that_must_be_in_memory():
+    refusal = {"error": {"code": -32002, "message": "abc is not in memory"}}
+    script = {**listing([info("abc")]), "session/fork": [[refusal], [{"result": {"sessionId": "copy"}}]]}
+    assert run("fork", "abc", command=raw(script, capabilities=FULL)).stdout.strip() == "copy"
+    lost = {**script, "session/load": [[{"error": {"code": -32603, "message": "the disk is gone"}}]]}
+    assert "abc is not in memory" in run("fork", "abc", command=raw(lost, capabilities=FULL)).stderr
+
+
+def test_ambiguous_prefix_lists_the_sessions():
     done = run("show", "ab", command=raw(listing([info("abc"), info("abd")]), capabilities=FULL))
     assert done.returncode == 2
-    assert "several sessions begin with 'ab': abc, abd; give more of it" in done.stderr
+    assert "several sessions begin with 'ab': abc, abd; write more of the id" in done.stderr
 
 
-def test_a_whole_id_counts_although_others_begin_with_it():
+def test_complete_id_wins_over_longer_ones():
     script = {**listing([info("abc"), info("ab")]), "session/load": [[{"result": {}}]]}
-    assert json.loads(run("load", "ab", "--json", command=raw(script, capabilities=FULL)).stdout)["sessionId"] == "ab"
+    assert (
+        json.loads(run("load", "ab", "--format", "json", command=raw(script, capabilities=FULL)).stdout)["session_id"]
+        == "ab"
+    )
 
 
-def test_a_session_that_is_not_there_is_said(session_id):
+def test_missing_session_is_reported(session_id):
     done = run("show", "nowhere")
     assert done.returncode == 2
-    assert done.stderr == (
-        "dragoman sessions: there is no session nowhere; the list of sessions shows which there are\n"
-    )
+    assert done.stderr == ("dragoman sessions: there is no session nowhere; run `dragoman sessions` to list them\n")
 
 
 @pytest.mark.parametrize(
     "arguments",
     [["show"], ["list", "x"], ["open", "x"], ["show", "x", "--format", "html"], ["show", "x", "y"], ["list", "--"]],
 )
-def test_a_wrong_command_line_is_a_usage_error(arguments):
+def test_invalid_command_line_is_a_usage_error(arguments):
     done = run(*arguments)
     assert done.returncode == 2
     assert "usage: dragoman sessions" in done.stderr
@@ -264,16 +273,23 @@ def test_a_wrong_command_line_is_a_usage_error(arguments):
 # ── delete ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_delete_says_that_nobody_can_be_asked(session_id):
+def test_delete_without_a_terminal_is_refused(session_id):
     done = run("delete", session_id)
     assert done.returncode == 2
-    assert "say --yes" in done.stderr
-    assert session_id in run("--json").stdout
+    assert "add --yes" in done.stderr
+    assert session_id in run("--format", "json").stdout
+
+
+def test_delete_of_an_unknown_session_fails_before_asking(session_id):
+    done = run("delete", "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lists no session 'nowhere'; see dragoman sessions list --all" in done.stderr
+    assert "cannot ask for confirmation" not in done.stderr
 
 
 def test_delete_with_yes_deletes(session_id):
     assert run("delete", session_id[:8], "--yes").stdout == f"Deleted hello ({session_id}).\n"
-    assert json.loads(run("--json").stdout) == []
+    assert json.loads(run("--format", "json").stdout) == []
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", 1), ("\n", 1), ("y\n", 0)])
@@ -284,12 +300,12 @@ def test_delete_asks_at_a_terminal(answer, left, session_id):
         question = b""
         while b"[y/N]" not in question:
             question += os.read(process.stderr.fileno(), 1024)
-        assert f"Delete hello ({session_id}) for good?".encode() in question
+        assert f"Delete hello ({session_id}) permanently?".encode() in question
         os.write(ours, answer.encode())
         assert process.wait(30) == left
     os.close(ours)
     os.close(theirs)
-    assert len(json.loads(run("--json").stdout)) == left
+    assert len(json.loads(run("--format", "json").stdout)) == left
 
 
 @pytest.mark.parametrize(
@@ -300,76 +316,76 @@ def test_delete_asks_at_a_terminal(answer, left, session_id):
         (["--all"], ["new", "old", "archived", "undated"]),
     ],
 )
-def test_several_sessions_are_deleted_by_id_by_age_or_all(arguments, deleted):
+def test_several_sessions_are_deleted_by_id_age_or_all(arguments, deleted):
     now = datetime.now(UTC)
     times = {"new": now - timedelta(days=29), "old": now - timedelta(days=31), "archived": now}
     sessions = [info(name, updatedAt=time.isoformat(), archived=name == "archived") for name, time in times.items()]
     answers = listing([*sessions, info("undated")])
     answers["session/delete"] = [[{"result": {}}] for _ in deleted]
-    done = run("delete", *arguments, "--yes", "--json", command=raw(answers, capabilities=FULL))
+    done = run("delete", *arguments, "--yes", "--format", "json", command=raw(answers, capabilities=FULL))
     assert (done.returncode, json.loads(done.stdout)) == (0, {"deleted": deleted, "failed": []})
 
 
-def test_a_session_that_cannot_be_deleted_keeps_no_other(tmp_path):
+def test_failed_deletion_does_not_stop_the_others(tmp_path):
     answers = listing([info("one", title="First"), info("two")])
     refusal = {"error": {"code": -32603, "message": "Internal error: the disk is full"}}
     answers["session/delete"] = [[refusal], [{"result": {}}]]
     done = run("delete", "--all", "--yes", command=raw(answers, capabilities=FULL))
     assert (done.returncode, done.stdout) == (1, "Deleted two.\n")
-    assert "First (one) is not deleted" in done.stderr
+    assert "First (one) was not deleted" in done.stderr
     assert "the disk is full" in done.stderr
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["x", "--all"], ["--all", "--older-than", "3d"], ["--older-than", "soon"], ["x", "--archived"]]
 )
-def test_delete_wants_one_way_to_choose(arguments):
+def test_delete_accepts_one_way_to_choose(arguments):
     done = run("delete", "--yes", *arguments)
     assert done.returncode == 2
     assert "usage: dragoman sessions" in done.stderr
 
 
-def test_a_session_of_run_is_marked_and_an_ephemeral_one_is_gone(tmp_path):
+def test_run_session_is_marked_and_an_ephemeral_one_is_gone(tmp_path):
     (tmp_path / "script.yaml").write_text("- - text: Hello.\n")
     model = ["--model", f"script:{tmp_path}/script.yaml"]
     assert dragoman("run", "hi", *model, cwd=tmp_path).stdout == "Hello.\n"
     assert "hi (run)" in run("list").stdout
-    [kept] = json.loads(run("--json").stdout)
-    assert kept["_meta"]["dragoman/origin"] == "run"
+    [kept] = json.loads(run("--format", "json").stdout)
+    assert kept["meta"]["dragoman/origin"] == "run"
     gone = dragoman("run", "hi", *model, "--ephemeral", "--format", "json", cwd=tmp_path)
     assert (gone.returncode, json.loads(gone.stdout)["text"]) == (0, "Hello.")
-    assert json.loads(run("--json").stdout) == [kept]
+    assert json.loads(run("--format", "json").stdout) == [kept]
     assert run("show", json.loads(gone.stdout)["session_id"]).returncode == 2
 
 
-def test_an_ephemeral_run_is_refused_before_it_begins_where_nothing_can_be_deleted(tmp_path):
+def test_ephemeral_run_is_refused_if_the_agent_cannot_delete(tmp_path):
     done = dragoman("run", "hi", "--ephemeral", "--", *raw({}))
     assert done.returncode == 2
     assert "delete a session" in done.stderr
     again = dragoman("run", "hi", "--ephemeral", "--continue")
-    assert (again.returncode, "new one alone" in again.stderr) == (2, True)
+    assert (again.returncode, "new session" in again.stderr) == (2, True)
 
 
 # ── export ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_json_has_every_update(session_id, tmp_path):
-    done = run("export", session_id, "--format", "json", "--out", "out.json", cwd=tmp_path)
+    done = run("export", session_id, "--format", "json", "--output", "out.json", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("", "Wrote out.json.\n")
     exported = json.loads((tmp_path / "out.json").read_text())
-    assert exported["session"]["sessionId"] == session_id
+    assert exported["session"]["session_id"] == session_id
     kinds = [update["sessionUpdate"] for update in exported["updates"]]
     assert kinds[0] == "user_message_chunk"
     assert {"agent_thought_chunk", "agent_message_chunk", "tool_call", "tool_call_update"} <= set(kinds)
 
 
-def test_json_keeps_updates_that_nobody_knows():
+def test_json_keeps_unknown_updates():
     command = replaying({"sessionUpdate": "weather", "sky": "grey"})
     exported = json.loads(run("export", "s", "--format", "json", command=command).stdout)
     assert exported["updates"] == [{"sessionUpdate": "weather", "sky": "grey"}]
 
 
-def test_markdown_fences_cannot_be_left_open_or_closed_from_inside():
+def test_markdown_fences_cannot_be_broken_from_inside():
     call = {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T *x*", "status": "completed"}
     call["content"] = [{"type": "content", "content": {"type": "text", "text": "a\n````\nb"}}]
     text = run("export", "s", command=replaying(said("```py\nopen"), call)).stdout
@@ -377,14 +393,14 @@ def test_markdown_fences_cannot_be_left_open_or_closed_from_inside():
     assert "`````\na\n````\nb\n`````" in text
 
 
-def test_a_file_that_cannot_be_written_is_said(session_id, tmp_path):
-    done = run("export", session_id, "--out", str(tmp_path / "no/such/file"))
+def test_unwritable_file_is_reported(session_id, tmp_path):
+    done = run("export", session_id, "--output", str(tmp_path / "no/such/file"))
     assert done.returncode == 1
     assert "cannot be written: No such file or directory" in done.stderr
 
 
 class Page(HTMLParser):
-    """Collects what a browser would make of a page."""
+    """Collects the elements that a browser would see in a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -435,7 +451,7 @@ def page(tmp_path_factory):
     return done.stdout
 
 
-def test_html_has_no_element_or_attribute_that_came_from_the_agent(page):
+def test_html_has_no_elements_or_attributes_from_the_agent(page):
     known = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "dl", "dt", "dd", "section", "p"}
     known |= {"details", "summary", "span", "pre", "ul", "li", "img", "ins", "del"}
     tags = Page(page).tags
@@ -444,11 +460,11 @@ def test_html_has_no_element_or_attribute_that_came_from_the_agent(page):
     assert attributes <= {"lang", "charset", "http-equiv", "content", "name", "class", "dir", "alt", "src"}
 
 
-def test_html_shows_what_the_agent_said_as_text(page):
+def test_html_shows_the_agents_output_as_text(page):
     assert Page(page).text.count("<script>alert('x')</script>") >= 12
 
 
-def test_html_takes_nothing_from_elsewhere(page):
+def test_html_loads_no_external_resources(page):
     assert Page(page).all("img") == [{"alt": "a picture", "src": f"data:image/png;base64,{PICTURE}"}]
     [policy] = [meta["content"] for meta in Page(page).all("meta") if "http-equiv" in meta]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -456,5 +472,5 @@ def test_html_takes_nothing_from_elsewhere(page):
     assert "@import" not in page
 
 
-def test_html_is_dark_where_the_reader_wants_it_dark(page):
+def test_html_follows_the_readers_dark_mode(page):
     assert re.search(r"@media \(prefers-color-scheme: dark\)", page)

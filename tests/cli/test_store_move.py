@@ -5,12 +5,12 @@ import os
 
 from tests.bridge.nodes.test_two_nodes import keeping, node_of
 from tests.bridge.viewers import bridge_of, join
-from tests.commands import dragoman
+from tests.commands import start_dragoman
 
 
 def move(home, address, *options):
     variables = {**os.environ, "DRAGOMAN_HOME": str(home)}
-    return dragoman("store", "move", "--store", address, *options, "--format", "json", env=variables)
+    return start_dragoman("store", "move", "--store", address, *options, "--format", "json", env=variables)
 
 
 def moved(home, address, *options):
@@ -21,14 +21,14 @@ def moved(home, address, *options):
 
 
 async def read(agent, session):
-    """Load a session, and give what its agent said and its title in lists."""
+    """Load a session. Return its agent's text and its title in lists."""
     viewer = await join(agent, extensions=True)
     await viewer.load(session)
     [listed] = (await viewer.ask("session/list"))["result"]["sessions"]
     return viewer.said(session), listed["title"]
 
 
-async def test_journals_and_labels_of_a_home_move_into_a_database_and_back(address, tmp_path):
+async def test_journals_and_labels_move_into_a_database_and_back(address, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     for home in (one, two):
         home.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""`dragoman tap` between a client and an agent, both real processes: bytes pass untouched, whatever happens."""
+"""`dragoman tap` between a real client and a real agent: bytes pass unchanged, whatever happens."""
 
 import contextlib
 import json
@@ -51,30 +51,31 @@ def await_end(pid):
         os.sched_yield()
 
 
+GIVEN = {
+    "nothing": b"",
+    "blank": b"\n\n",
+    "half a line": b"no newline",
+    "torn": b'{"jsonrpc":"2.0",\n"id":1}\r\n',
+    "all bytes": bytes(range(256)) * 5000,
+    "long": b"\xff\xfe" + b"x" * 3_000_000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 @pytest.mark.parametrize(
-    "given",
-    [
-        b"",
-        b"\n\n",
-        b"no newline",
-        b'{"jsonrpc":"2.0",\n"id":1}\r\n',
-        bytes(range(256)) * 5000,
-        b"\xff\xfe" + b"x" * 3_000_000 + b"\n",
-    ],
-    ids=["nothing", "blank", "half a line", "torn", "all bytes", "long"],
+    "mode", [("--live",), *(pytest.param(mode, marks=pytest.mark.extended) for mode in ((), ("--record",)))], ids=str
 )
-@pytest.mark.parametrize("mode", [(), ("--live",), ("--out",)], ids=["plain", "live", "out"])
-def test_every_byte_passes_untouched_both_ways(given, mode, tmp_path):
-    options = [*mode, str(tmp_path / "out.jsonl")] if mode == ("--out",) else mode
+def test_every_byte_passes_unchanged_both_ways(given, mode, tmp_path):
+    options = [*mode, str(tmp_path / "out.jsonl")] if mode == ("--record",) else mode
     done = tap(*options, given=given)
     assert done.stdout == given
     assert done.returncode == 0
 
 
-def test_a_conversation_is_recorded_and_read_back_as_the_clients_own_recording(tmp_path):
+def test_recording_reads_back_like_the_clients_own(tmp_path):
     lines = [b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}', b"garbage"]
     path = tmp_path / "out.jsonl"
-    tap("--out", str(path), given=b"\n".join(lines) + b"\n{half")
+    tap("--record", str(path), given=b"\n".join(lines) + b"\n{half")
     kinds = [
         (record.kind, record.message.get("method") or record.noise or record.event) for record in read_trajectory(path)
     ]
@@ -89,9 +90,9 @@ def test_a_conversation_is_recorded_and_read_back_as_the_clients_own_recording(t
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_message_that_is_an_object_but_breaks_the_envelope_is_kept_whole(tmp_path):
+def test_message_with_an_invalid_envelope_is_recorded_completely(tmp_path):
     path = tmp_path / "out.jsonl"
-    tap("--out", str(path), given=b'{"id":1,"method":"initialize"}\n')
+    tap("--record", str(path), given=b'{"id":1,"method":"initialize"}\n')
     assert [record.message for record in read_trajectory(path) if record.kind == "sent"] == [
         {"id": 1, "method": "initialize"}
     ]
@@ -111,7 +112,7 @@ def test_secrets_are_in_no_file_and_not_on_stderr(tmp_path):
         },
     }
     given = json.dumps(message).encode() + b"\nnoise with canary-environment-5 in it\n"
-    arguments = ["--live", "--out", str(out), "--findings", str(findings)]
+    arguments = ["--live", "--record", str(out), "--findings", str(findings)]
     done = tap(*arguments, given=given, env={"SOME_API_KEY": "canary-environment-5"})
     assert done.stdout == given
     written = out.read_bytes() + findings.read_bytes() + done.stderr
@@ -120,14 +121,14 @@ def test_secrets_are_in_no_file_and_not_on_stderr(tmp_path):
     assert findings.read_bytes()
 
 
-def test_secrets_are_kept_when_that_is_asked_for(tmp_path):
+def test_secrets_are_kept_on_request(tmp_path):
     out = tmp_path / "out.jsonl"
     given = b'{"jsonrpc":"2.0","method":"_x","params":{"apiKey":"canary-3"}}\n'
-    tap("--keep-secrets", "--out", str(out), given=given)
+    tap("--keep-secrets", "--record", str(out), given=given)
     assert b"canary-3" in out.read_bytes()
 
 
-def test_what_breaks_a_rule_is_shown_live_and_written_with_the_proof(tmp_path):
+def test_violation_is_shown_live_and_written_with_its_proof(tmp_path):
     findings = tmp_path / "findings.jsonl"
     done = tap("--live", "--findings", str(findings), agent=python("print('Starting up!')"))
     assert done.stdout == b"Starting up!\n"
@@ -139,7 +140,25 @@ def test_what_breaks_a_rule_is_shown_live_and_written_with_the_proof(tmp_path):
     assert stat.S_IMODE(findings.stat().st_mode) == 0o600
 
 
-def test_a_summary_comes_at_the_end_and_a_fault_that_repeats_is_one_line_of_it():
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            {"id": 0, "method": "initialize", "params": {"protocolVersion": 1, "capabilities": {}}},
+            "fail ACP-INIT-109 initialize has capabilities, which version 1 calls clientCapabilities",
+        ),
+        (
+            {"id": 1, "method": "session/cancel", "params": {"sessionId": "s"}},
+            "fail ACP-WIRE-123 session/cancel came with an id; expected a notification; Send session/cancel and the",
+        ),
+    ],
+)
+def test_frequent_client_mistake_is_shown_with_its_fix(message, words):
+    done = tap("--live", agent=scripted([]), given=json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    assert words in done.stderr.decode()
+
+
+def test_summary_groups_repeated_violations_at_the_end():
     done = tap("--live", agent=python("for _ in range(50): print('noise')"))
     lines = done.stderr.decode().splitlines()
     assert "50 messages" in next(line for line in lines if "messages in" in line)
@@ -148,34 +167,34 @@ def test_a_summary_comes_at_the_end_and_a_fault_that_repeats_is_one_line_of_it()
 
 
 @pytest.mark.parametrize(("program", "code"), [("exit(0)", 0), ("exit(7)", 7)])
-def test_the_exit_code_is_the_agents(program, code):
+def test_exit_code_is_the_agents(program, code):
     assert tap(agent=python(program)).returncode == code
 
 
-def test_an_agent_that_a_signal_ended_ends_us_as_a_shell_would():
+def test_agent_killed_by_a_signal_gives_the_shells_code():
     assert tap(agent=python("import os; os.kill(os.getpid(), 11)")).returncode == 128 + 11
 
 
-def test_a_command_that_is_not_there_is_told_with_the_code_of_a_shell():
+def test_missing_command_gives_the_shells_code():
     done = tap(agent=["/no/such/agent"])
     assert done.returncode == 127
     assert b"/no/such/agent" in done.stderr
     assert b"messages in" not in done.stderr
 
 
-def test_no_command_at_all_is_a_wrong_use():
+def test_missing_command_argument_is_a_usage_error():
     done = subprocess.run(TAP, capture_output=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 2
-    assert b"-- COMMAND OF THE AGENT" in done.stderr
+    assert b"-- AGENT COMMAND" in done.stderr
 
 
-def test_a_recording_takes_the_next_name_and_never_overwrites_a_file(tmp_path):
+def test_recording_uses_the_next_name_and_never_overwrites(tmp_path):
     out, findings = tmp_path / "out.jsonl", tmp_path / "findings"
     for path in (out, tmp_path / "out-2.jsonl", findings):
         path.write_text("precious")
-    done = tap("--out", str(out), "--findings", str(findings), agent=python("print('noise')"))
+    done = tap("--record", str(out), "--findings", str(findings), agent=python("print('noise')"))
     assert done.returncode == 0
-    assert f"{out} is there already; writing to {tmp_path / 'out-3.jsonl'}".encode() in done.stderr
+    assert f"{out} already exists; writing to {tmp_path / 'out-3.jsonl'}".encode() in done.stderr
     assert {path.name for path in tmp_path.iterdir() if path.read_text() == "precious"} == {
         "out.jsonl",
         "out-2.jsonl",
@@ -185,8 +204,8 @@ def test_a_recording_takes_the_next_name_and_never_overwrites_a_file(tmp_path):
     assert b"ACP-WIRE-001" in (tmp_path / "findings-2").read_bytes()
 
 
-def test_two_taps_at_once_never_share_a_file(tmp_path):
-    command = [*TAP, "--out", str(tmp_path / "out.jsonl"), "--", *ECHO]
+def test_two_parallel_taps_never_share_a_file(tmp_path):
+    command = [*TAP, "--record", str(tmp_path / "out.jsonl"), "--", *ECHO]
     both = [subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) for _ in range(2)]
     for number, process in enumerate(both):
         process.communicate(b"noise %d\n" % number, timeout=DEADLINE_S)
@@ -195,10 +214,10 @@ def test_two_taps_at_once_never_share_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["", "/dev/null"])
-def test_what_is_no_file_is_refused(place, tmp_path):
-    done = tap("--out", place or str(tmp_path))
+def test_output_that_is_not_a_file_is_refused(place, tmp_path):
+    done = tap("--record", place or str(tmp_path))
     assert done.returncode == 2
-    assert b"name a file that is not there yet" in done.stderr
+    assert b"use a file that does not exist yet" in done.stderr
 
 
 def test_stderr_passes_through():
@@ -206,7 +225,7 @@ def test_stderr_passes_through():
     assert b"hello from the agent\n" in done.stderr
 
 
-def test_the_agent_has_our_environment_and_our_directory(tmp_path):
+def test_agent_inherits_environment_and_directory(tmp_path):
     done = subprocess.run(
         [*TAP, "--", *python("import os; print(os.environ['A_KEY'], os.getcwd())")],
         capture_output=True,
@@ -218,14 +237,14 @@ def test_the_agent_has_our_environment_and_our_directory(tmp_path):
     assert done.stdout == f"value {tmp_path}\n".encode()
 
 
-def test_the_client_sees_the_end_when_the_agent_ends_though_it_goes_on_writing():
+def test_client_sees_the_end_of_an_agent_with_a_surviving_child():
     process = subprocess.Popen([*TAP, "--", *python("print('last', flush=True)")], stdin=-1, stdout=-1, stderr=-1)
     with process:
         assert process.stdout.read() == b"last\n"
         assert process.wait(DEADLINE_S) == 0
 
 
-def test_a_client_that_closes_our_stdin_and_reads_on_gets_all_of_a_slow_answer():
+def test_closed_stdin_still_receives_a_slow_answer():
     answer = "import sys,time; sys.stdin.read(); time.sleep(3); print('late')"  # longer than a stop would allow
     assert tap(agent=python(answer)).stdout == b"late\n"
 
@@ -246,7 +265,7 @@ def stubborn(*options):
         yield process, [int(pid) for pid in process.stdout.readline().split()]
 
 
-def test_when_the_client_dies_nobody_is_left_behind():
+def test_no_process_survives_the_client():
     with stubborn() as (process, pids):
         process.stdin.close()
         process.stdout.close()
@@ -255,21 +274,21 @@ def test_when_the_client_dies_nobody_is_left_behind():
             await_end(pid)
 
 
-def test_when_we_are_killed_nobody_is_left_behind_and_the_recording_is_whole(tmp_path):
+def test_killed_tap_leaves_no_process_and_a_complete_recording(tmp_path):
     path = tmp_path / "out.jsonl"
-    with stubborn("--out", str(path)) as (process, pids):
+    with stubborn("--record", str(path)) as (process, pids):
         process.kill()
         process.wait(DEADLINE_S)
         for pid in pids:
             await_end(pid)
     said = f"{pids[0]} {pids[1]}"
     deadline = time.monotonic() + DEADLINE_S
-    while said not in [record.noise for record in read_trajectory(path)]:  # the scribe ends a moment after us
+    while said not in [record.noise for record in read_trajectory(path)]:  # the writer ends a moment after us
         assert time.monotonic() < deadline
         os.sched_yield()
 
 
-def test_when_we_are_told_to_end_the_agent_is_too():
+def test_terminated_tap_ends_the_agent():
     program = "import os,time; print(os.getpid(), flush=True); time.sleep(600)"
     process = subprocess.Popen([*TAP, "--", *python(program)], stdin=-1, stdout=-1, stderr=-1)
     with process:
@@ -287,9 +306,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def test_a_full_disk_is_told_once_and_everything_passes(tmp_path):
+def test_full_disk_is_reported_once_and_everything_passes(tmp_path):
     given = b"x" * 1000 + b"\n"
-    command = [*python(LIMITED), *TAP, "--out", str(tmp_path / "out.jsonl"), "--", *ECHO]
+    command = [*python(LIMITED), *TAP, "--record", str(tmp_path / "out.jsonl"), "--", *ECHO]
     done = subprocess.run(command, input=given * 1000, capture_output=True, timeout=DEADLINE_S, check=False)
     assert done.stdout == given * 1000
     assert done.returncode == 0
@@ -297,8 +316,8 @@ def test_a_full_disk_is_told_once_and_everything_passes(tmp_path):
     assert b"1,000 to the agent, 1,000 from it" in done.stderr
 
 
-def test_nobody_reading_stderr_holds_nothing_up():
-    """The pipe of stderr is full, and the agent still gets and gives everything."""
+def test_unread_stderr_blocks_nothing():
+    """The pipe of stderr is full, and the agent still receives and sends everything."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with contextlib.suppress(BlockingIOError):
@@ -315,10 +334,10 @@ def test_nobody_reading_stderr_holds_nothing_up():
     assert done.returncode == 0
 
 
-async def test_a_real_client_talks_to_a_real_agent_through_it(tmp_path):
+async def test_real_client_talks_to_a_real_agent_through_tap(tmp_path):
     path = tmp_path / "out.jsonl"
     agent = scripted([steps.Say("one"), steps.Say("two")])
-    async with connect([*TAP, "--out", str(path), "--", *agent]) as remote:
+    async with connect([*TAP, "--record", str(path), "--", *agent]) as remote:
         session = await remote.new_session(str(tmp_path))
         assert await session.ask("go") == "onetwo"
         await read(session.prompt("again"))

@@ -1,4 +1,4 @@
-"""An sshd of this machine, started by the tests on loopback, and the ssh that finds it under the name `there`."""
+"""An sshd on loopback, and an ssh that reaches it under the name `there`."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attach.rig import free_port
+from tests.ports import free_port
 from tests.process_state import SHARED_CHILDREN
 from tests.waiting import wait_until
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory):
-    """Give the directory that has `ssh` for PATH."""
+    """Return the directory of `ssh` for PATH."""
     found = subprocess.run([ROOT / "scripts" / "sshd"], capture_output=True, text=True, check=False).stdout.strip()
     if not found:
         pytest.skip("there is no sshd, and scripts/sshd could not install it")
@@ -54,5 +54,5 @@ def sshd(tmp_path_factory):
 
 @pytest.fixture
 def over_ssh(sshd, monkeypatch):
-    """Let `ssh there` reach the sshd of the tests."""
+    """Configure `ssh there` to reach the sshd of the tests."""
     monkeypatch.setenv("PATH", f"{sshd}{os.pathsep}{os.environ['PATH']}")

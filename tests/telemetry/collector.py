@@ -1,4 +1,4 @@
-"""A collector of OTLP over HTTP on loopback, which keeps what it is sent."""
+"""An OTLP collector over HTTP on loopback, which keeps all data that it receives."""
 
 import threading
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector:
-    """The spans by name, and the points of each metric, of all processes that have sent some."""
+    """The spans by name and the points of each metric, from all processes that sent some."""
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
@@ -19,12 +19,12 @@ class Collector:
         self._spans = []
         self._points = {}
 
-    def take(self, path, body):
+    def receive(self, path, body):
         with self._lock:
             self.bodies.append(body)
             if path == "/v1/traces":
                 for each in ExportTraceServiceRequest.FromString(body).resource_spans:
-                    self._note_service(each.resource)
+                    self._add_service(each.resource)
                     self._spans += [span for scope in each.scope_spans for span in scope.spans]
             elif path == "/v1/metrics":
                 for each in ExportMetricsServiceRequest.FromString(body).resource_metrics:
@@ -32,7 +32,7 @@ class Collector:
                         points = getattr(metric, metric.WhichOneof("data")).data_points
                         self._points.setdefault(metric.name, []).extend(points)
 
-    def _note_service(self, resource):
+    def _add_service(self, resource):
         self.services |= {each.value.string_value for each in resource.attributes if each.key == "service.name"}
 
     def spans(self, name):
@@ -49,7 +49,7 @@ class Collector:
 
 
 def attributes(thing):
-    """Give the attributes of a span or a point as Python's own values."""
+    """Return the attributes of a span or a point as Python values."""
 
     def value(given):
         kind = given.WhichOneof("value")
@@ -64,7 +64,7 @@ def attributes(thing):
 def collecting():
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            collector.take(self.path, self.rfile.read(int(self.headers["Content-Length"])))
+            collector.receive(self.path, self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.send_header("Content-Type", "application/x-protobuf")
             self.send_header("Content-Length", "0")

@@ -1,4 +1,4 @@
-"""What a collector gets of `dragoman run` with our agent and an MCP server, each in a process of its own."""
+"""The data that `dragoman run` with our agent and an MCP server sends to a collector, from three processes."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 from dragoman.bridge import AgentSpec
 from tests.bridge.versions.pairs import join_v2
 from tests.bridge.viewers import join, serve
-from tests.commands import DRAGOMAN, dragoman
+from tests.commands import DRAGOMAN, start_dragoman
 from tests.telemetry.collector import attributes, collecting
 
 SECRETS = ("the-words-of-the-person", "the-words-of-the-model", "the-argument", "the-words-of-the-server")
@@ -42,7 +42,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 def run(tmp_path, collector, **variables):
-    """Run one turn with a tool call through our own agent, and return what the MCP server was told of the trace."""
+    """Run one turn with a tool call through our agent. Return the trace context that the MCP server received."""
     (tmp_path / "script.yaml").write_text(SCRIPT)
     (tmp_path / "server.py").write_text(SERVER)
     seen = tmp_path / "seen"
@@ -53,7 +53,7 @@ def run(tmp_path, collector, **variables):
     if collector is not None:
         environment |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "600000"}
     asked = ["run", "the-words-of-the-person", "--cwd", str(tmp_path), "--policy", "all"]
-    done = dragoman(*asked, "--mcp", str(tmp_path / "servers.json"), "--", *agent, env=environment)
+    done = start_dragoman(*asked, "--mcp", str(tmp_path / "servers.json"), "--", *agent, env=environment)
     assert (done.returncode, done.stdout.strip()) == (0, "the-words-of-the-model"), done.stderr
     return seen.read_text(), done.stderr
 
@@ -65,7 +65,7 @@ def collected(tmp_path_factory):
         yield collector, traceparent
 
 
-def test_the_spans_of_three_processes_are_one_trace(collected):
+def test_spans_of_three_processes_form_one_trace(collected):
     collector, traceparent = collected
     sent, turn = sorted(collector.spans("invoke_agent dragoman"), key=lambda span: span.start_time_unix_nano)
     chats = collector.spans("chat script")
@@ -80,7 +80,7 @@ def test_the_spans_of_three_processes_are_one_trace(collected):
     assert collector.services == {"dragoman", "dragoman-client"}
 
 
-def test_names_and_attributes_are_those_of_the_conventions(collected):
+def test_names_and_attributes_follow_the_conventions(collected):
     collector, _ = collected
     sent, turn = sorted(collector.spans("invoke_agent dragoman"), key=lambda span: span.start_time_unix_nano)
     assert (sent.kind, turn.kind) == (3, 1)  # client, internal
@@ -114,7 +114,7 @@ def test_turns_tokens_and_tool_calls_are_counted(collected):
     for point in operations:
         name = attributes(point)["gen_ai.operation.name"]
         counted[name] = counted.get(name, 0) + point.count
-    assert counted == {"invoke_agent": 2, "chat": 2, "execute_tool": 1}  # a turn as the client sees it, and the agent
+    assert counted == {"invoke_agent": 2, "chat": 2, "execute_tool": 1}  # one turn, seen by the client and by the agent
     tokens = {
         attributes(point)["gen_ai.token.type"]: point.sum for point in collector.points("gen_ai.client.token.usage")
     }
@@ -123,13 +123,14 @@ def test_turns_tokens_and_tool_calls_are_counted(collected):
     assert "tools/call" in methods
 
 
-def test_no_text_of_anybody_leaves_the_process(collected):
+def test_no_conversation_text_is_exported_by_default(collected):
     collector, _ = collected
     everything = b"".join(collector.bodies)
     assert [secret for secret in SECRETS if secret.encode() in everything] == []
 
 
-def test_text_is_captured_where_the_variable_says_so(tmp_path):
+@pytest.mark.extended
+def test_text_is_captured_if_the_variable_enables_it(tmp_path):
     with collecting() as collector:
         run(tmp_path, collector, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
         tool = attributes(collector.span("execute_tool notes__look_up"))
@@ -143,7 +144,7 @@ def test_text_is_captured_where_the_variable_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("enter", [join, join_v2])
-async def test_a_trace_goes_through_the_bridge_to_an_agent_of_version_1(tmp_path, enter):
+async def test_trace_passes_through_the_bridge_to_a_v1_agent(tmp_path, enter):
     (tmp_path / "script.yaml").write_text("- - text: hello")
     command = (*DRAGOMAN, "agent", "--model", f"script:{tmp_path / 'script.yaml'}")
     with collecting() as collector:
@@ -158,7 +159,8 @@ async def test_a_trace_goes_through_the_bridge_to_an_agent_of_version_1(tmp_path
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == tuple(TRACEPARENT.split("-")[1:3])
 
 
-def test_a_collector_that_is_not_there_costs_no_turn(tmp_path):
+@pytest.mark.extended
+def test_missing_collector_does_not_fail_the_turn(tmp_path):
     with collecting() as collector:
         pass
     run(tmp_path, collector, OTEL_EXPORTER_OTLP_TIMEOUT="1")
@@ -167,12 +169,20 @@ def test_a_collector_that_is_not_there_costs_no_turn(tmp_path):
 @pytest.mark.parametrize(
     ("variables", "problem"),
     [
-        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "there is no exporter 'zipkin' for traces"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "proto-grpc"),
+        pytest.param(
+            {"OTEL_TRACES_EXPORTER": "zipkin"},
+            "there is no exporter 'zipkin' for traces",
+            marks=pytest.mark.extended,
+        ),
+        pytest.param(
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            "proto-grpc",
+            marks=pytest.mark.extended,
+        ),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "PYTHONPATH": "{without}"}, "[otel]"),
     ],
 )
-def test_what_is_missing_is_told_and_the_turn_goes_on(tmp_path, variables, problem):
+def test_missing_exporter_is_logged_and_the_turn_continues(tmp_path, variables, problem):
     without = tmp_path / "without" / "opentelemetry"
     without.mkdir(parents=True)
     (without / "__init__.py").write_text("raise ModuleNotFoundError('no opentelemetry', name='opentelemetry')")

@@ -1,4 +1,4 @@
-"""Spans of the kit, of the client and of served functions, by the real SDK in this process."""
+"""Spans of the kit, the client and served functions, recorded by the real SDK in this process."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from dragoman import telemetry
-from dragoman.client import deny_all
+from dragoman.client.policies import deny_all
 from dragoman.mcp.serving.function_server import FunctionServer, FunctionSession
 from dragoman.telemetry.operation import trace_turn, use_tracer
 from tests.agent.connecting import make_agent, session_with
@@ -49,12 +49,12 @@ def parent_of(span):
     return None if span.parent is None else f"{span.parent.span_id:016x}"
 
 
-async def test_work_of_the_program_itself_is_part_of_the_turn(tmp_path, spans):
+async def test_spans_of_the_program_are_part_of_the_turn(tmp_path, spans):
     async def answer(turn):
         with turn.model_request("gpt-5", provider="mistral") as request:
-            request.note_first_piece()
+            request.record_first_piece()
             await turn.usage(input_tokens=7, output_tokens=3, cached_read_tokens=5)
-            request.note_end("length", "the text")
+            request.record_end("length", "the text")
         async with turn.tool("Look at secret.txt", kind="read", name="look"):
             trace.get_tracer("of the program", tracer_provider=spans.provider).start_span("its own").end()
         await turn.usage(input_tokens=1)
@@ -74,7 +74,7 @@ async def test_work_of_the_program_itself_is_part_of_the_turn(tmp_path, spans):
     assert not [text for text in ("the words", "the text", "secret.txt") if text in everything]
 
 
-async def test_failures_denials_and_cancellations_are_told_apart(tmp_path, spans):
+async def test_failures_denials_and_cancellations_are_distinguished(tmp_path, spans):
     async def answer(turn):
         async with turn.tool("Write", kind="edit", name="denied", locations=["a"]) as call:
             assert not await call.allowed()
@@ -102,9 +102,9 @@ async def test_failures_denials_and_cancellations_are_told_apart(tmp_path, spans
 
 
 @pytest.mark.parametrize("bad", [None, 7, "nonsense", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "x" * 10_000])
-def test_a_turn_is_part_of_the_trace_that_its_prompt_names_and_nonsense_is_ignored(spans, bad):
+def test_turn_joins_the_trace_of_its_prompt_and_ignores_invalid_context(spans, bad):
     with trace_turn("agent", "1", "s", {"traceparent": TRACEPARENT, "baggage": "user=anna"}) as operation:
-        assert operation.carry({"own": 1})["baggage"] == "user=anna"
+        assert operation.inject({"own": 1})["baggage"] == "user=anna"
     with trace_turn("agent", "1", "s", {"traceparent": bad}):
         pass
     known, unknown = spans.all()
@@ -112,7 +112,7 @@ def test_a_turn_is_part_of_the_trace_that_its_prompt_names_and_nonsense_is_ignor
     assert unknown.parent is None
 
 
-async def test_a_served_function_is_part_of_the_callers_trace(spans):
+async def test_served_function_joins_the_callers_trace(spans):
     def fail():
         raise LookupError
 
@@ -145,7 +145,7 @@ agent.run()
 """
 
 
-def test_nothing_of_opentelemetry_is_imported_while_it_is_off(tmp_path):
+def test_opentelemetry_is_not_imported_while_telemetry_is_off(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(home=str(tmp_path / "home")))
     messages = [

@@ -1,4 +1,4 @@
-"""Attaching an editor, which starts programs and speaks ACP on their stdio, to a bridge somewhere else."""
+"""Attachment of an editor, which speaks ACP to a child process on stdio, to a bridge at a URL."""
 
 from dragoman.attach.attachment import Attachment
 from dragoman.attach.relay import RelayLimits

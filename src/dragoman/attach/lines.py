@@ -1,4 +1,8 @@
-"""Lines of the bridge, with the marks that are for the relay alone taken off."""
+"""Marks that the bridge and the relay add to messages for each other, in `_meta`.
+
+The bridge marks each stored update with a cursor. The relay removes the marks before the editor sees the message.
+Updates are frequent, so `unmark` recognizes the bridge's usual form by a pattern and decodes only other lines.
+"""
 
 import re
 from typing import Any
@@ -9,19 +13,19 @@ from msgspec import UNSET, Raw
 from dragoman.wire.envelope import decode_fields, encode, fields_of, string_of
 
 OWN = "dragoman"
-"""The key of `_meta` under which bridge and relay talk."""
+"""The key in `_meta` for data between bridge and relay."""
 
 PROMPT_KEY = "dragoman/prompt"
-"""The key of `_meta` of a user's message, for the key of its prompt."""
+"""The key in `_meta` of a user message that holds the key of its prompt."""
 
 _MARK = b'"dragoman'
 _HEAD = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"'
 _TAIL = re.compile(rb',"_meta":\{"dragoman":\{"cursor":"([^"\\]*)","time":\d+\}\}\}\}$')
-"""How the bridge ends a line that has no `_meta` of its own."""
+"""The end of a line to which the bridge added `_meta`."""
 
 
 class MarkedLine(msgspec.Struct, frozen=True):
-    """An update as the editor is to see it, and what the bridge told with it."""
+    """An update for the editor, and the marks that were removed from it."""
 
     line: bytes
     session_id: str | None = None
@@ -30,7 +34,7 @@ class MarkedLine(msgspec.Struct, frozen=True):
 
 
 def unmark(line: bytes) -> MarkedLine:
-    """Take the marks off a notification."""
+    """Remove the marks from a notification."""
     found = _TAIL.search(line, max(0, len(line) - 200)) if line.startswith(_HEAD) else None
     if found is not None and line.count(_MARK) == 1:
         session_id = line[len(_HEAD) : line.index(b'"', len(_HEAD))]
@@ -40,7 +44,7 @@ def unmark(line: bytes) -> MarkedLine:
 
 
 def _unmark_slowly(line: bytes) -> MarkedLine:
-    fields = fields_of(Raw(line))  # what is no message has no fields, and passes as it came
+    fields = fields_of(Raw(line))  # an invalid message has no fields and passes unchanged
     params = fields_of(fields.get("params", UNSET))
     meta = fields_of(params.get("_meta", UNSET))
     if OWN not in meta and PROMPT_KEY not in meta:
@@ -51,8 +55,8 @@ def _unmark_slowly(line: bytes) -> MarkedLine:
     return MarkedLine(encode(fields), session_id, cursor, key)
 
 
-def take_result_mark(line: bytes) -> tuple[bytes, dict[str, Raw]]:
-    """Give an answer without what the bridge tells the relay in it, and that."""
+def unmark_result(line: bytes) -> tuple[bytes, dict[str, Raw]]:
+    """Remove the bridge's mark from an answer. Return the line and the mark."""
     fields = decode_fields(line)
     result = fields_of(fields.get("result", UNSET))
     meta = fields_of(result.get("_meta", UNSET))
@@ -64,13 +68,13 @@ def take_result_mark(line: bytes) -> tuple[bytes, dict[str, Raw]]:
 
 
 def add_mark(params: Raw, **own: str) -> dict[str, Any]:
-    """Give params with a note to the bridge in their `_meta`."""
+    """Return params with a mark for the bridge in their `_meta`."""
     fields = fields_of(params)
     meta = fields_of(fields.get("_meta", UNSET))
     return {**fields, "_meta": {**meta, OWN: {**fields_of(meta.get(OWN, UNSET)), **own}}}
 
 
 def _with_meta(fields: dict[str, Raw], meta: dict[str, Raw]) -> dict[str, Any]:
-    """Give an object with this `_meta`, or with none if nothing is in it."""
+    """Return an object with this `_meta`, or without `_meta` if it is empty."""
     rest = {name: value for name, value in fields.items() if name != "_meta"}
     return {**rest, "_meta": meta} if meta else dict(rest)

@@ -1,8 +1,8 @@
 """Requests of the agent that the editor has not answered.
 
-The bridge numbers its requests anew after each start, so that the editor gets them under ids of ours. A break of the
-connection does not take a question (a permission, a form) from the person who thinks about it: the bridge asks it again
-over the next connection, and then it is known by its params.
+A restarted bridge may reuse the ids of its requests, so the relay gives each request a new id for the editor. A broken
+connection does not withdraw a question (a permission request or a form) while the user thinks about it. The bridge
+sends the question again over the next connection, and the relay recognizes it by its params.
 """
 
 import msgspec
@@ -18,28 +18,28 @@ class AskedRequest(msgspec.Struct, eq=False):
     params: bytes
     session_id: str | None
     bridge_id: bytes | None
-    """None while the connection on which it came is gone."""
+    """None while the connection is broken."""
     answer: bytes | None = None
-    """The editor's answer, for the bridge to come back."""
+    """The editor's answer, kept until the bridge is back."""
 
     @property
     def is_question(self) -> bool:
-        """Whether a person is to answer it."""
+        """Whether the user answers it."""
         return self.method in QUESTIONS
 
 
 class AskedRequests:
-    """All of them."""
+    """All open requests of the agent."""
 
     def __init__(self) -> None:
         self._open: dict[bytes, AskedRequest] = {}
-        """By the ids that they have at the editor."""
+        """The requests by their ids at the editor."""
         self._expected: dict[str, int] = {}
-        """By session: how many questions the bridge is about to ask again."""
+        """How many questions of each session the bridge will send again."""
         self._last_id = 0
 
-    def ask(self, bridge_id: bytes, method: str, params: bytes, session_id: str | None) -> tuple[AskedRequest, bool]:
-        """Take a request of the bridge, and tell whether the editor has it already."""
+    def add(self, bridge_id: bytes, method: str, params: bytes, session_id: str | None) -> tuple[AskedRequest, bool]:
+        """Add a request from the bridge. Return it, and whether the editor already has it."""
         for known in self._open.values():
             if known.bridge_id is None and (known.method, known.params) == (method, params):
                 known.bridge_id = bridge_id
@@ -49,8 +49,8 @@ class AskedRequests:
         self._open[asked.editor_id] = asked
         return asked, False
 
-    def answered(self, editor_id: bytes, line: bytes) -> AskedRequest | None:
-        """Take an answer of the editor; give the request if the bridge can have it now."""
+    def add_answer(self, editor_id: bytes, line: bytes) -> AskedRequest | None:
+        """Add the editor's answer. Return the request if the bridge is connected and can receive the answer."""
         asked = self._open.get(editor_id)
         if asked is None:
             return None
@@ -59,35 +59,35 @@ class AskedRequests:
             return None
         return self._open.pop(editor_id)
 
-    def take_answer(self, asked: AskedRequest) -> bytes | None:
-        """Take the answer that the editor gave while the bridge was away."""
+    def pop_answer(self, asked: AskedRequest) -> bytes | None:
+        """Return the answer that arrived while the bridge was away, and remove its request."""
         if asked.answer is not None:
             self._open.pop(asked.editor_id, None)
         return asked.answer
 
     def find(self, bridge_id: bytes) -> AskedRequest | None:
-        """Give a request by its id at the bridge."""
+        """Return a request by its id at the bridge, or None."""
         return next((each for each in self._open.values() if each.bridge_id == bridge_id), None)
 
     def lose_connection(self) -> list[AskedRequest]:
-        """Keep the questions, and give up the other requests: the agent was told that nobody answers them."""
+        """Keep the questions. Remove and return the other requests, which the bridge has answered with an error."""
         self._expected.clear()
-        given_up = [each for each in self._open.values() if not each.is_question]
-        for each in given_up:
+        dropped = [each for each in self._open.values() if not each.is_question]
+        for each in dropped:
             del self._open[each.editor_id]
         for each in self._open.values():
             each.bridge_id = None
-        return given_up
+        return dropped
 
     def expect(self, session_id: str, count: int) -> list[AskedRequest]:
-        """Note how many questions of a session are asked again; gives those that were settled meanwhile."""
+        """Expect this many questions of a session again. Return the questions that were settled during the break."""
         if count:
             self._expected[session_id] = count
             return []
         return self._settle(session_id)
 
-    def note_asked(self, session_id: str | None) -> list[AskedRequest]:
-        """Note that a question was asked; after the last expected one, gives those that were settled meanwhile."""
+    def count_asked(self, session_id: str | None) -> list[AskedRequest]:
+        """Count a repeated question. After the last one, return the questions that were settled during the break."""
         left = self._expected.pop(session_id or "", 0) - 1
         if session_id is None or left < 0:
             return []

@@ -1,14 +1,14 @@
-"""The messages between an editor and a bridge, and their fate when the connection to the bridge breaks.
+"""The messages between an editor and a bridge, across broken connections.
 
-    AWAY      no connection; the editor's messages wait, and expire after a while
-    GREETING  connected again; the bridge is told who is there, with the editor's own `initialize`
-    OPEN      messages pass; those of a session that is being resumed wait for that
-    ENDED     the editor has gone, or the bridge lets us in no more
+    AWAY      not connected: the editor's messages wait, and expire after a limit
+    GREETING  connected again: the relay repeats the editor's `initialize`
+    OPEN      messages pass, except those of a session that is being resumed, which wait
+    ENDED     the editor has left, or the bridge rejects the connection for good
 
-Nothing is lost or repeated over a break. The bridge marks each record of a session with a cursor, and a session is
-resumed after the last one that the editor has. A prompt has a key, so that the bridge knows it when it comes again;
-other requests are sent again if that does no harm, and are answered with an error if it might. Messages are passed as
-they came, whatever version of ACP they are in: only marks for the relay are added and taken off.
+No message is lost or repeated by a break. The bridge marks each record of a session with a cursor, and the relay
+resumes a session after the last record that the editor received. The relay gives each prompt a key, so that the bridge
+recognizes a repeated prompt. Other requests are sent again if that is harmless. Otherwise they are answered with an
+error. The relay works for every version of ACP: apart from the marks it passes messages unchanged.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.attach.lines import OWN, MarkedLine, add_mark, take_result_mark, unmark
+from dragoman.attach.lines import OWN, MarkedLine, add_mark, unmark, unmark_result
 from dragoman.attach.questions import AskedRequest, AskedRequests
 from dragoman.attach.requests import (
     CANCEL,
@@ -34,7 +34,7 @@ from dragoman.attach.requests import (
 )
 from dragoman.attach.sessions import RESUME, AttachedSessions
 from dragoman.errors import ErrorCode
-from dragoman.wire import Malformed, Message, Oversized, parse
+from dragoman.wire import MAX_LINE_BYTES, Malformed, Message, Oversized, parse
 from dragoman.wire.envelope import (
     decode_fields,
     encode,
@@ -42,22 +42,22 @@ from dragoman.wire.envelope import (
     make_error,
     make_request,
     make_result,
+    session_of,
     string_of,
     with_id,
 )
-from dragoman.wire.message import parse_error, replace_lone_surrogates
+from dragoman.wire.message import parse_error, parse_mended
 from dragoman.wire.transport import Transport
 
-MAX_EDITOR_BYTES = 16 * 1024 * 1024
-"""The longest message that a bridge takes."""
+MAX_EDITOR_BYTES = MAX_LINE_BYTES - 4096
+"""The longest message that a bridge accepts, minus room for the marks of the relay."""
 
 _V1 = b"1"
-_MARKED = b'"session/update"'
 _MAX_DIGITS = 9
 
 
 class RelayState(Enum):
-    """Where the connection to the bridge stands."""
+    """The state of the connection to the bridge."""
 
     AWAY = auto()
     GREETING = auto()
@@ -74,28 +74,28 @@ _NEXT = {
 
 
 class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The times that the editor has to wait at most."""
+    """The longest times that the editor waits."""
 
     wait_s: float = 60.0
-    """A message for a bridge that is away: longer than a restart takes, shorter than a person waits for an answer."""
+    """Limit for a message while the bridge is away. A restart is faster, and a user would not wait longer."""
     turn_s: float = 900.0
-    """A prompt that the bridge has taken, when the bridge is away: its turn goes on there."""
+    """Limit for a prompt that the bridge received before the break, because its turn continues there."""
 
 
 class Greeting(msgspec.Struct):
-    """The editor's `initialize`, and the facts of its answer."""
+    """The editor's `initialize` and the important parts of its answer."""
 
     message: EditorMessage | None = None
     version: bytes | None = None
-    """The version of ACP that was agreed; None before there was an answer."""
+    """The negotiated version of ACP, or None before the answer."""
     keeps_cursors: bool = False
-    """Whether the bridge tells cursors and knows keys; a break of another server costs what is under way."""
+    """Whether the server sends cursors and accepts keys, as a bridge does. Otherwise a break loses running requests."""
 
     @property
     def params(self) -> dict[str, Any]:
-        """The params for the bridge, which is told that a relay is there."""
-        given = Raw(b"{}") if self.message is None else self.message.params
-        fields = dict[str, Any](fields_of(given))
+        """The params for the bridge, with the relay's mark."""
+        params = Raw(b"{}") if self.message is None else self.message.params
+        fields = dict[str, Any](fields_of(params))
         is_v2 = "capabilities" in fields and "clientCapabilities" not in fields
         name = "capabilities" if is_v2 else "clientCapabilities"
         fields[name] = add_mark(fields.get(name, Raw(b"{}")), relay="1")
@@ -110,7 +110,7 @@ class BridgeEnd(Protocol):
         ...
 
     def drop(self, reason: str) -> None:
-        """End the connection, because it is of no use."""
+        """Close the connection for this reason."""
         ...
 
 
@@ -124,32 +124,32 @@ class _OwnRequests:
         self._count = 0
 
     def add_call(self, answered: Callable[[Message], None]) -> bytes:
-        """Expect the answer to a request of ours, and give the id for it."""
+        """Register a request of the relay, and return its id."""
         id_ = b'"%b"' % self.make_key().encode()
         self.calls[id_] = answered
         return id_
 
     def make_key(self) -> str:
-        """Make a name that nobody else has."""
+        """Return a new unique key."""
         self._count += 1
         return f"{self._name}-{self._count}"
 
     def is_key(self, key: str) -> bool:
-        """Tell whether a key is one of ours."""
+        """Return whether this relay made a key."""
         return key.startswith(self._name)
 
 
 class Relay:
-    """Stands between one editor and one bridge."""
+    """Passes messages between one editor and one bridge."""
 
-    def __init__(self, editor: Transport, bridge_name: str, limits: RelayLimits, tell: Callable[[str], None]) -> None:
+    def __init__(self, editor: Transport, bridge_name: str, limits: RelayLimits, report: Callable[[str], None]) -> None:
         self.state = RelayState.AWAY
         self.greeting = Greeting()
         self._editor = editor
         self._bridge: BridgeEnd | None = None
         self._bridge_name = bridge_name
         self._limits = limits
-        self._tell = tell
+        self._report = report
         self._requests = EditorRequests()
         self._asked = AskedRequests()
         self._sessions = AttachedSessions()
@@ -157,7 +157,7 @@ class Relay:
         self._restoring: set[str] = set()
 
     def connected(self, bridge: BridgeEnd) -> None:
-        """Begin to talk over a connection."""
+        """Use a new connection: send the waiting messages, or repeat the editor's `initialize` first."""
         self._bridge = bridge
         if self.greeting.version is None:
             self._move(RelayState.OPEN)
@@ -167,7 +167,7 @@ class Relay:
             self._call(INITIALIZE, self.greeting.params, self._greeted)
 
     def lost(self, reason: str) -> None:
-        """Keep what waits for an answer until there is another connection, as far as that is possible."""
+        """Handle a lost connection. Keep the requests that can be repeated, and answer the others with an error."""
         if self.state is RelayState.ENDED:
             return
         self._own.failure = reason
@@ -178,46 +178,44 @@ class Relay:
         for asked in self._asked.lose_connection():
             self._withdraw_from_editor(asked)
         for message in self._requests.lose_connection():
-            said = f"the connection to the bridge broke before it answered ({reason})"
-            self._refuse(message, f"{said}; nobody knows whether {message.method} was carried out; see, and try again")
+            problem = f"the connection to the bridge broke before it answered ({reason})"
+            self._refuse(
+                message, f"{problem}; it is unknown whether {message.method} was carried out; check and try again"
+            )
         for message in self._requests.waiting():
-            self._let_expire(message)
+            self._start_expiry(message)
 
-    def note_failure(self, reason: str) -> None:
-        """Note why there is no connection, for the messages that wait."""
+    def record_failure(self, reason: str) -> None:
+        """Store why the connection failed, for the errors of waiting messages."""
         self._own.failure = reason
 
     def end(self, problem: str | None = None) -> None:
-        """Answer everything that waits, because there is no way on."""
+        """End the relay. Answer every open request with the problem, if there is one."""
         if self.state is not RelayState.ENDED:
             self._move(RelayState.ENDED)
-            for message in self._requests.take_all():
+            for message in self._requests.pop_all():
                 if problem is not None:
                     self._refuse(message, problem)
 
     def from_editor(self, line: bytes | Oversized) -> None:
-        """Take a line of the editor."""
-        whole = line
-        if isinstance(line, bytes) and len(line) > MAX_EDITOR_BYTES:
-            whole = Oversized.of(line, MAX_EDITOR_BYTES)
-        message = parse(whole)
-        if isinstance(message, Malformed) and isinstance(whole, bytes) and (mended := replace_lone_surrogates(whole)):
-            whole, message = mended, parse(mended)
-        if isinstance(message, Malformed) or not isinstance(whole, bytes):
+        """Handle a line from the editor."""
+        if isinstance(line, bytes) and len(line) <= MAX_EDITOR_BYTES:
+            message, line = parse_mended(line)
+        else:
+            message = parse(line if isinstance(line, Oversized) else Oversized.of(line, MAX_EDITOR_BYTES))
+        if isinstance(message, Malformed) or isinstance(line, Oversized):
             self._refuse_malformed(message)
         elif message.method is None:
-            self._answered_by_editor(bytes(message.id or b""), whole)
+            self._answered_by_editor(bytes(message.id or b""), line)
         else:
-            self._take(read_message(message, whole))
+            self._handle(read_message(message, line))
 
     def from_bridge(self, line: bytes) -> None:
-        """Take a line of the bridge."""
-        if _MARKED in line[:64]:
-            self._pass_notification(line)
-            return
+        """Handle a message from the bridge. Only valid messages reach the editor, each as one line."""
+        line = line.replace(b"\n", b" ").replace(b"\r", b" ")  # unescaped line ends are white space in JSON
         message = parse(line)
         if isinstance(message, Malformed):
-            self._tell(f"the bridge sent what is no message ({message.problem}); it was dropped")
+            self._report(f"the bridge sent an invalid message ({message.problem}); it was dropped")
         elif message.method is None:
             self._answered_by_bridge(message, line)
         elif message.id is not UNSET:
@@ -229,9 +227,10 @@ class Relay:
 
     # The editor's messages.
 
-    def _take(self, message: EditorMessage) -> None:
+    def _handle(self, message: EditorMessage) -> None:
+        """Send a request or notification now, or let it wait for the bridge and for earlier ones of its session."""
         if message.id is not None and self._requests.is_pending(message.id):
-            problem = f"a request with the id {message.id.decode()} is still under way; give each its own"
+            problem = f"a request with the id {message.id.decode()} is still running; use a new id for each request"
             self._to_editor(make_error(message.id, ErrorCode.INVALID_REQUEST, problem))
             return
         if message.method == INITIALIZE:
@@ -241,15 +240,17 @@ class Relay:
         if self._is_ready(message) and not self._requests.has_waiting(message.session_id):
             self._send(message)
         elif self._requests.wait(message):
-            self._let_expire(message)
+            self._start_expiry(message)
         else:
-            self._refuse(message, f"too much waits for the bridge at {self._bridge_name}; wait until it is back")
+            self._refuse(
+                message, f"too many messages are waiting for the bridge at {self._bridge_name}; wait until it is back"
+            )
 
     def _is_ready(self, message: EditorMessage) -> bool:
         return self.state is RelayState.OPEN and message.session_id not in self._restoring
 
     def _flush(self) -> None:
-        for message in list(self._requests.take_ready(self._is_ready)):
+        for message in list(self._requests.pop_ready(self._is_ready)):
             self._send(message)
 
     def _send(self, message: EditorMessage) -> None:
@@ -261,21 +262,22 @@ class Relay:
             line = _with_params(line, add_mark(message.params, key=message.key))
         elif not message.was_sent:
             self._sessions.begin(message.method, session_id)
-        elif (cursor := self._sessions.cursor(session_id)) is not None:  # a load that was cut off goes on where it was
+        elif (cursor := self._sessions.cursor(session_id)) is not None:  # a repeated load continues
             line = _with_params(line, add_mark(message.params, after=cursor))
-        self._requests.note_sent(message)
+        self._requests.record_sent(message)
         self._to_bridge(line)
 
     def _cancel_while_away(self, message: EditorMessage) -> bool:
-        """Answer requests that are cancelled while the bridge is away; tells whether that is all there is to do."""
+        """Cancel waiting requests while the bridge is away. Return whether the bridge need not see the cancellation."""
         if message.method == CANCEL_REQUEST:
             id_ = bytes(fields_of(message.params).get("requestId", b""))
             waiting = self._requests.find_waiting(id_)
             if waiting is None or waiting.was_sent:
                 return False
             self._requests.withdraw(waiting)
-            self._to_editor(make_error(id_, ErrorCode.REQUEST_CANCELLED, "the bridge never got it"))
+            self._to_editor(make_error(id_, ErrorCode.REQUEST_CANCELLED, "the bridge did not receive it"))
             return True
+        # In version 1 the answer to the prompt ends a cancelled turn. In version 2 only the bridge can end it.
         if message.method != CANCEL or self.greeting.version != _V1:
             return False
         prompts = self._requests.waiting_prompts(message.session_id)
@@ -284,7 +286,7 @@ class Relay:
             self._to_editor(make_result(prompt.id or b"null", {"stopReason": "cancelled"}))
         return bool(prompts) and not any(prompt.was_sent for prompt in prompts)
 
-    def _let_expire(self, message: EditorMessage) -> None:
+    def _start_expiry(self, message: EditorMessage) -> None:
         if message.expiry is None and self.greeting.version is not None:  # the first connection has its own limit
             is_turn = message.method == PROMPT and message.was_sent
             delay_s = self._limits.turn_s if is_turn else self._limits.wait_s
@@ -294,8 +296,10 @@ class Relay:
         message.expiry = None
         if not self._requests.withdraw(message):
             return
-        problem = f"the bridge at {self._bridge_name} did not take it for {delay_s:g} s: {self._own.failure}"
-        step = "the turn may go on there: load the session once it is back" if message.was_sent else "try again later"
+        problem = f"the bridge at {self._bridge_name} did not accept it for {delay_s:g} s: {self._own.failure}"
+        step = (
+            "the turn may continue there: load the session when it is back" if message.was_sent else "try again later"
+        )
         self._refuse(message, f"{problem}; {step}")
 
     def _refuse(self, message: EditorMessage, problem: str) -> None:
@@ -316,14 +320,15 @@ class Relay:
     def _pass_notification(self, line: bytes) -> None:
         marked = unmark(line)
         if marked.session_id is not None and marked.cursor is not None:
-            self._sessions.note_cursor(marked.session_id, marked.cursor)
+            self._sessions.record_cursor(marked.session_id, marked.cursor)
         if not self._is_echo(marked):
             self._to_editor(marked.line)
 
     def _is_echo(self, marked: MarkedLine) -> bool:
-        """Tell whether a message is a prompt of the editor, which it shows already.
+        """Return whether a message repeats the editor's own prompt, which the editor already shows.
 
-        A bridge leaves that out by itself, but does not know us when we come back. Version 2 wants it.
+        A bridge sends no prompt back to its viewer, but does not recognize the relay after a break. Version 2 requires
+        the prompt.
         """
         is_ours = marked.prompt_key is not None and self._own.is_key(marked.prompt_key)
         return is_ours and marked.session_id in self._restoring and self.greeting.version == _V1
@@ -333,9 +338,12 @@ class Relay:
         if (call := self._own.calls.pop(id_, None)) is not None:
             call(message)
             return
-        request = self._requests.take_answered(id_)
-        if request is not None and message.result is not UNSET:
-            line, own = take_result_mark(line)
+        request = self._requests.pop_answered(id_)
+        if request is None:
+            self._report("the bridge sent an answer to no open request; it was dropped")
+            return
+        if message.result is not UNSET:
+            line, own = unmark_result(line)
             self._sessions.end(request.method, request.params, message.result, own)
             if request.method == INITIALIZE:
                 self.greeting.version = bytes(fields_of(message.result).get("protocolVersion", b""))
@@ -343,11 +351,12 @@ class Relay:
         self._to_editor(line)
 
     def _greeted(self, message: Message) -> None:
+        """Handle the answer to the repeated `initialize`: resume the sessions, then send the waiting messages."""
         version = bytes(fields_of(message.result).get("protocolVersion", b""))
         if message.error is not UNSET:
-            self._drop_bridge(f"it does not start the agent: {parse_error(message.error).words}")
+            self._drop_bridge(f"it cannot start the agent: {parse_error(message.error).text}")
         elif version != self.greeting.version:
-            self._drop_bridge("it speaks another version of ACP now; start the agent again in the editor")
+            self._drop_bridge("it now speaks another version of ACP; start the agent again in the editor")
         else:
             self._move(RelayState.OPEN)
             opening = self._requests.waiting_openings()
@@ -358,34 +367,35 @@ class Relay:
             self._flush()
 
     def _resumed(self, session_id: str, message: Message) -> None:
+        """Handle the answer to a `session/resume` of the relay."""
         self._restoring.discard(session_id)
         own = fields_of(fields_of(fields_of(message.result).get("_meta", UNSET)).get(OWN, UNSET))
         if message.error is not UNSET:
             error = parse_error(message.error)
-            self._tell(f"session {session_id} could not be resumed: {error.words}")
+            self._report(f"session {session_id} could not be resumed: {error.text}")
             if error.code == ErrorCode.RESOURCE_NOT_FOUND:
                 self._sessions.forget(session_id)
         elif (cursor := string_of(own.get("cursor"))) is not None:
-            self._sessions.note_cursor(session_id, cursor)
+            self._sessions.record_cursor(session_id, cursor)
             if "reset" in own:
-                self._tell(f"session {session_id} has another history now; load it again to see all of it")
+                self._report(f"session {session_id} has a different history now; load it again to see all of it")
         for settled in self._asked.expect(session_id, _count_of(own.get("asked"))):
             self._withdraw_from_editor(settled)
         self._flush()
 
     def _ask(self, bridge_id: bytes, message: Message, line: bytes) -> None:
-        session_id = string_of(fields_of(message.params).get("sessionId"))
-        asked, is_known = self._asked.ask(bridge_id, message.method or "", bytes(message.params), session_id)
+        session_id = session_of(message.params)
+        asked, is_known = self._asked.add(bridge_id, message.method or "", bytes(message.params), session_id)
         if not is_known:
             self._to_editor(with_id(line, asked.editor_id))
-        elif (answer := self._asked.take_answer(asked)) is not None:
+        elif (answer := self._asked.pop_answer(asked)) is not None:
             self._to_bridge(with_id(answer, bridge_id))
         if asked.is_question:
-            for settled in self._asked.note_asked(session_id):
+            for settled in self._asked.count_asked(session_id):
                 self._withdraw_from_editor(settled)
 
     def _answered_by_editor(self, editor_id: bytes, line: bytes) -> None:
-        asked = self._asked.answered(editor_id, line)
+        asked = self._asked.add_answer(editor_id, line)
         if asked is not None and asked.bridge_id is not None:
             self._to_bridge(with_id(line, asked.bridge_id))
 
@@ -422,7 +432,7 @@ class Relay:
 
 
 def _count_of(raw: Raw | None) -> int:
-    """Return a count that the bridge tells; anything else counts as none."""
+    """Return a count from the bridge, or 0 for any other value."""
     digits = b"" if raw is None else bytes(raw)
     return int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else 0
 

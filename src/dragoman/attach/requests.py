@@ -1,4 +1,7 @@
-"""The editor's messages that the bridge has not answered, or could not be sent yet."""
+"""The editor's messages that wait for the bridge, and its requests that the bridge has not answered.
+
+When a connection breaks, the sent requests that may be repeated wait again, before all other messages.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,7 +11,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.attach.sessions import LOAD, RESUME
 from dragoman.wire import Message
-from dragoman.wire.envelope import fields_of, string_of
+from dragoman.wire.envelope import session_of
 
 INITIALIZE = "initialize"
 PROMPT = "session/prompt"
@@ -16,10 +19,10 @@ CANCEL = "session/cancel"
 CANCEL_REQUEST = "$/cancel_request"
 
 MAX_WAITING = 256
-"""Messages that wait for the bridge: as many requests as it takes from one viewer."""
+"""Messages that may wait for the bridge. The bridge accepts equally many requests from one viewer."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""And their bytes: some prompts with images."""
+"""Bytes that may wait for the bridge: a few prompts with images."""
 
 _REPEATABLE = frozenset(
     {
@@ -39,11 +42,11 @@ _REPEATABLE = frozenset(
         "auth/status",
     }
 )
-"""Requests that do no more when they are sent twice; a second `session/new` leaves a session that nobody sees."""
+"""Requests that may be sent twice. A second `session/new` only leaves an unused session."""
 
 
 class EditorMessage(msgspec.Struct, eq=False):
-    """A request or a notification of the editor."""
+    """A request or notification from the editor."""
 
     line: bytes
     method: str
@@ -51,42 +54,42 @@ class EditorMessage(msgspec.Struct, eq=False):
     id: bytes | None = None
     """None for a notification."""
     key: str | None = None
-    """Of a prompt that the bridge knows when it comes again."""
+    """The key of a prompt, by which the bridge recognizes a repetition."""
     was_sent: bool = False
     expiry: asyncio.TimerHandle | None = None
 
     @property
     def session_id(self) -> str | None:
-        """The session that it is about."""
-        return string_of(fields_of(self.params).get("sessionId"))
+        """The session in the params, if any."""
+        return session_of(self.params)
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it may be sent twice."""
+        """Whether the message may be sent twice."""
         return self.key is not None or self.method in _REPEATABLE
 
     def stop_expiry(self) -> None:
-        """Let it wait, or be answered, in its own time."""
+        """Stop the timer that expires the message."""
         if self.expiry is not None:
             self.expiry.cancel()
             self.expiry = None
 
 
 def read_message(message: Message, line: bytes) -> EditorMessage:
-    """Make one of a line that has a method."""
+    """Return the message of a line that has a method."""
     id_ = None if message.id is UNSET else bytes(message.id)
     return EditorMessage(line, message.method or "", Raw(bytes(message.params)), id_)
 
 
 class EditorRequests:
-    """All of them, in order."""
+    """The waiting messages and the unanswered requests, in order."""
 
     def __init__(self) -> None:
         self._waiting: list[EditorMessage] = []
         self._sent: dict[bytes, EditorMessage] = {}
 
     def wait(self, message: EditorMessage) -> bool:
-        """Have a message wait for the bridge; tells whether there was room for it."""
+        """Add a message that must wait for the bridge. Return False if too many messages wait."""
         size = len(message.line) + sum(len(each.line) for each in self._waiting)
         if len(self._waiting) >= MAX_WAITING or size > MAX_WAITING_BYTES:
             return False
@@ -94,11 +97,11 @@ class EditorRequests:
         return True
 
     def has_waiting(self, session_id: str | None) -> bool:
-        """Tell whether a message has to wait for others of its session."""
+        """Return whether earlier messages of a session wait."""
         return any(each.session_id == session_id for each in self._waiting)
 
-    def take_ready(self, is_ready: Callable[[EditorMessage], bool]) -> Iterable[EditorMessage]:
-        """Take the messages that can be sent, in order."""
+    def pop_ready(self, is_ready: Callable[[EditorMessage], bool]) -> Iterable[EditorMessage]:
+        """Remove and yield the messages that can be sent, in order."""
         waiting, self._waiting = self._waiting, []
         for message in waiting:
             if is_ready(message):
@@ -106,29 +109,29 @@ class EditorRequests:
             else:
                 self._waiting.append(message)
 
-    def note_sent(self, message: EditorMessage) -> None:
-        """Expect the answer to a request."""
+    def record_sent(self, message: EditorMessage) -> None:
+        """Mark a message as sent. If it is a request, expect its answer."""
         message.was_sent = True
         message.stop_expiry()
         if message.id is not None:
             self._sent[message.id] = message
 
     def is_pending(self, id_: bytes) -> bool:
-        """Tell whether a request of this id waits for its answer."""
+        """Return whether a request with this id is unanswered."""
         return id_ in self._sent or any(each.id == id_ for each in self._waiting)
 
-    def take_answered(self, id_: bytes) -> EditorMessage | None:
-        """Take the request that an answer is for."""
+    def pop_answered(self, id_: bytes) -> EditorMessage | None:
+        """Remove and return the request with this id, which was answered."""
         return self._sent.pop(id_, None)
 
     def lose_connection(self) -> list[EditorMessage]:
-        """Have the requests that may be sent again wait, before all others, and give those that may not."""
+        """Move the repeatable requests back, before all waiting ones. Return the requests that cannot be repeated."""
         sent, self._sent = list(self._sent.values()), {}
         self._waiting = [each for each in sent if each.is_repeatable] + self._waiting
         return [each for each in sent if not each.is_repeatable]
 
     def withdraw(self, message: EditorMessage) -> bool:
-        """Take back a message that waits; tells whether it did."""
+        """Remove a waiting message. Return whether it was waiting."""
         if message not in self._waiting:
             return False
         self._waiting.remove(message)
@@ -136,23 +139,23 @@ class EditorRequests:
         return True
 
     def find_waiting(self, id_: bytes) -> EditorMessage | None:
-        """Give the request of this id that waits."""
+        """Return the waiting request with this id, or None."""
         return next((each for each in self._waiting if each.id == id_), None)
 
     def waiting(self) -> list[EditorMessage]:
-        """Give all messages that wait."""
+        """Return all waiting messages."""
         return list(self._waiting)
 
     def waiting_openings(self) -> set[str | None]:
-        """Give the sessions that a request which waits opens."""
+        """Return the sessions that waiting requests will open."""
         return {each.session_id for each in self._waiting if each.method in (LOAD, RESUME)}
 
     def waiting_prompts(self, session_id: str | None) -> list[EditorMessage]:
-        """Give the prompts of a session that wait."""
+        """Return the waiting prompts of a session."""
         return [each for each in self._waiting if each.method == PROMPT and each.session_id == session_id]
 
-    def take_all(self) -> list[EditorMessage]:
-        """Take every request: none will be answered any more."""
+    def pop_all(self) -> list[EditorMessage]:
+        """Remove all messages, and return the requests among them, which can no longer be answered."""
         found = [*self._sent.values(), *self._waiting]
         self._sent, self._waiting = {}, []
         for each in found:

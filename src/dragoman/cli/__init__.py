@@ -1,52 +1,57 @@
-"""The command line: one module or folder a command, imported when it is asked for."""
+"""The command line. Each command has one module or folder, imported only when the command runs."""
 
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dragoman.cli.exit_codes import FAILED, INTERRUPTED, READER_GONE, USAGE
-from dragoman.cli.home_warning import warn_of_others
-from dragoman.descriptors import open_missing
+from dragoman.descriptors import complete_outputs, open_missing
 from dragoman.errors import DragomanError
+from dragoman.home import home_name
 
 if TYPE_CHECKING:
     from dragoman.cli.parser import CommandParser
 
 COMMANDS = {
     "agent": "serve ACP on stdin and stdout, for an editor to start",
-    "agents": "show the agents that are known by name",
-    "attach": "connect an editor, on stdin and stdout, to a bridge that runs already",
-    "chat": "talk with an agent in the terminal",
-    "check": "judge an agent, a client or a recorded conversation by the rules of the protocol",
-    "completion": "print a script that completes these commands in a shell",
-    "init": "write an agent file, or show how an editor is told of the agent",
-    "login": "keep the key of a provider",
-    "logout": "forget the key of a provider",
+    "agents": "list the known agents",
+    "attach": "connect an editor, on stdin and stdout, to a running bridge",
+    "chat": "chat with an agent in the terminal",
+    "check": "check an agent, a client or a recording against the protocol's rules",
+    "completion": "print a shell completion script",
+    "editor": "print the configuration that makes an editor start dragoman",
+    "init": "write an agent file",
+    "login": "store the API key of a provider",
+    "logout": "delete the API key of a provider",
     "mcp": "show the MCP servers that a session would get, or edit them",
-    "run": "give an agent one prompt and print its answer",
-    "serve": "put an agent behind one address, for browsers and for ACP clients",
-    "sessions": "show, export, copy or delete the sessions that an agent keeps",
-    "store": "make, show or fill the database that keeps sessions",
-    "tap": "stand between an editor and an agent, and judge what passes",
+    "new": "create a project for your own agent",
+    "run": "send one prompt to an agent and print the answer",
+    "schema": "print the JSON schema of the agent file",
+    "serve": "serve an agent to browsers and ACP clients",
+    "sessions": "list, export, copy or delete an agent's sessions",
+    "store": "manage the database that stores sessions",
+    "tap": "record and check the traffic between an editor and an agent",
 }
 
-WITHOUT_HOME = frozenset({"completion"})
-"""Commands that keep nothing and look nothing up."""
+WITHOUT_HOME = frozenset({"completion", "editor", "new", "schema"})
+"""Commands that neither store anything nor look anything up."""
 
 _MODULES = {"logout": "login"}
-"""Commands that are in the module of another."""
+"""Commands that live in the module of another command."""
 
-_ASK_FOR_HELP = frozenset({"-h", "--help"})
+_HELP_OPTIONS = frozenset({"-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    A reader of stdout that goes away (`dragoman … | head`) ends every command without a word.
+    If the reader of stdout goes away (`dragoman … | head`), the command ends silently.
     """
     open_missing()
+    complete_outputs()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
@@ -61,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else "--help"
     if name in COMMANDS:
-        if name not in WITHOUT_HOME and not _ASK_FOR_HELP.intersection(arguments):
-            warn_of_others()
+        if name not in WITHOUT_HOME and not _HELP_OPTIONS.intersection(arguments):
+            warn_of_shared_home()
         return _run_command(name, arguments[1:])
     if name in ("-h", "--help", "help"):
         print(_help())
@@ -80,17 +85,17 @@ def _run(arguments: list[str]) -> int:
 
 def _run_command(name: str, arguments: Sequence[str]) -> int:
     try:
-        if name == "agent" and not arguments:  # as editors start it: argparse takes a megabyte and 5 ms
+        if name == "agent" and not arguments:  # Editors start it this way, and argparse costs 1 MB and 5 ms.
             return import_module("dragoman.cli.agent").main()
         from dragoman.cli.commands import build_parser
 
         return _parse_and_run(name, build_parser(name), arguments)
-    except KeyboardInterrupt:  # before, or after, the command itself takes care of it
+    except KeyboardInterrupt:  # before or after the command handles Ctrl-C itself
         return INTERRUPTED
     except DragomanError as error:
-        from dragoman.cli.output import complain
+        from dragoman.cli.output import print_error
 
-        complain(name, error)
+        print_error(name, error)
         return FAILED
 
 
@@ -111,13 +116,13 @@ def _flush_stdout() -> None:
         raise
     except OSError as error:
         _discard_stdout()
-        step = "see that there is room where stdout leads"
+        step = "check that the disk or pipe behind stdout has space"
         print(f"dragoman: stdout cannot be written: {error.strerror}; {step}", file=sys.stderr)
         raise SystemExit(FAILED) from None
 
 
 def _discard_stdout() -> None:
-    """Send the rest of the buffer to /dev/null: Python writes it at the end of the process, and would complain."""
+    """Send the rest of the buffer to /dev/null. Otherwise Python writes it at exit and complains."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -129,5 +134,29 @@ def _help() -> str:
     return (
         "dragoman: the session layer of the Agent Client Protocol\n\n"
         f"usage: dragoman COMMAND [OPTIONS]\n\n{rows}\n\n"
-        "`dragoman COMMAND --help` tells more; `dragoman --version` tells the version."
+        "Run `dragoman COMMAND --help` for details and `dragoman --version` for the version."
     )
+
+
+def warn_of_shared_home() -> None:
+    """Warn on stderr if other users own the home directory or can write to it. Each command calls this once."""
+    name = home_name()
+    try:
+        status = os.stat(name)  # noqa: PTH116 -- pathlib takes 3 ms
+    except OSError:
+        return  # created later for this user only, or a later error explains it
+    problem = _home_problem(status, name)
+    if problem is not None and sys.stderr is not None:
+        print(
+            f"dragoman: warning: {name}, where dragoman stores sessions, keys and approvals, {problem}",
+            file=sys.stderr,
+        )
+
+
+def _home_problem(status: os.stat_result, name: str) -> str | None:
+    own_directory = "set DRAGOMAN_HOME to a directory of your own"
+    if status.st_uid != os.geteuid():
+        return f"belongs to another user (uid {status.st_uid}), who can read and change it; {own_directory}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"can be changed by other users; run `chmod go-w {name}`, or {own_directory}"
+    return None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.assistant import ConfiguredModel, make_agent
 from dragoman.cli.exit_codes import USAGE
-from dragoman.cli.output import complain, start_log
+from dragoman.cli.output import print_error, start_log
 from dragoman.errors import DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.event_loop import run
 from dragoman.home import home_name
-from dragoman.wire import StdioTransport, take_stdio
+from dragoman.wire import StdioTransport, claim_stdio
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AgentArguments(NamedTuple):
-    """The options of the command line."""
+    """The command-line options of `dragoman agent`."""
 
     model: str | None = None
     agent: str | None = None
@@ -29,9 +29,9 @@ class AgentArguments(NamedTuple):
     store: str | None = None
 
 
-def main(given: "Namespace | None" = None) -> int:
-    """Serve until the client closes stdin; None is for a command line without options."""
-    options = AgentArguments() if given is None else _arguments(given)
+def main(parsed: "Namespace | None" = None) -> int:
+    """Serve until the client closes stdin. `parsed` is None when the command line has no options."""
+    options = AgentArguments() if parsed is None else _arguments(parsed)
     if options.login is not None:
         from dragoman.cli.login import log_in
 
@@ -44,18 +44,16 @@ def main(given: "Namespace | None" = None) -> int:
     try:
         make_setup = _prepare(options)
         store = _find_store(options.store)
-        read_fd, write_fd = take_stdio()
+        read_fd, write_fd = claim_stdio()
         run(_serve(read_fd, write_fd, make_setup, lambda: _find_model(options), store))
     except DragomanError as error:
-        complain("agent", error)
+        print_error("agent", error)
         return USAGE
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
     return 0
 
 
-def _arguments(given: "Namespace") -> AgentArguments:
-    return AgentArguments(given.model, given.agent, given.login, given.program, given.store)
+def _arguments(options: "Namespace") -> AgentArguments:
+    return AgentArguments(options.model, options.agent, options.login, options.program, options.store)
 
 
 async def _serve(
@@ -70,7 +68,10 @@ async def _serve(
 
 
 def _find_model(options: AgentArguments) -> ConfiguredModel:
-    """Find the login and the inputs of the model of new sessions; without a configured model nothing is imported."""
+    """Find the login method and accepted inputs of the model for new sessions.
+
+    Imports nothing if no model is configured.
+    """
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
     is_plain = options._replace(store=None) == AgentArguments() and default is None
@@ -78,14 +79,14 @@ def _find_model(options: AgentArguments) -> ConfiguredModel:
     if is_plain and not any(os.path.exists(file) for file in files):  # noqa: PTH110 -- as above
         return ConfiguredModel()
     from dragoman.assistant.auth import configured_model, find_auth
-    from dragoman.assistant.models import takes_by_name
+    from dragoman.assistant.models import content_types_by_name
 
     found = configured_model(home, model=options.model, agent_file=options.agent, default_model=default)
-    return ConfiguredModel(find_auth(found.asks_login, home), takes_by_name(found.name))
+    return ConfiguredModel(find_auth(found.login_model, home), content_types_by_name(found.name))
 
 
 def _find_store(option: str | None) -> str | None:
-    """Check the address of a database now; without one nothing is imported."""
+    """Check the database address before serving. Imports nothing if there is none."""
     if option is None and "DRAGOMAN_STORE" not in os.environ:
         return None
     from dragoman.store import find_address
@@ -101,11 +102,11 @@ def _open_store(address: str | None) -> "Store":
 
 
 def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
-    """Check the options now; the rest is made when the first session comes."""
+    """Check the options before serving. The rest is imported with the first session."""
     default = os.environ.get("DRAGOMAN_MODEL")
     if options._replace(store=None) == AgentArguments() and default is None:
         return _make_setup
-    if options.agent is not None and not os.path.exists(options.agent):  # noqa: PTH110 -- as above
+    if options.agent is not None and (not os.path.exists(options.agent) or os.path.isdir(options.agent)):  # noqa: PTH110, PTH112 -- as above
         from pathlib import Path
 
         from dragoman.assistant.profile.choice import find_explicit

@@ -1,4 +1,4 @@
-"""The agent that a command talks to: `-- CMD ARGS…`, the name of one, `--url URL`, or dragoman's own."""
+"""The agent that a command uses: `-- CMD ARGS…`, an agent's name, `--url URL`, or dragoman's own."""
 
 import argparse
 import os
@@ -20,21 +20,22 @@ from dragoman.text.match import closest
 
 if TYPE_CHECKING:
     from dragoman.bridge import AgentSpec
-    from dragoman.client import Elicit, Policy, RemoteAgent
-    from dragoman.client.handshake import TrafficWatch
+    from dragoman.client import AgentConnection, ElicitationHandler
+    from dragoman.client.connection.handshake import WireObserver
+    from dragoman.client.policies import Policy
 
 OWN_COMMAND = (sys.executable, "-m", "dragoman", "agent")
 
 OWN_NAME = "dragoman"
 
-_NO_NAME = re.compile(r"[^a-z0-9._-]+")
+_NOT_IN_NAME = re.compile(r"[^a-z0-9._-]+")
 
 MAX_TOKEN_BYTES = 4096
-"""A file that is longer is no token."""
+"""A longer file cannot be a token."""
 
 
 class AgentAddress:
-    """The address of an agent that runs already, and its token."""
+    """The address and the token of a running agent."""
 
     def __init__(self, url: str, token: str | None) -> None:
         from dragoman.protocol.address import Address
@@ -47,14 +48,14 @@ class AgentAddress:
         self,
         *,
         policy: "Policy | None",
-        elicit: "Elicit | None" = None,
-        watch: "TrafficWatch | None" = None,
+        elicit: "ElicitationHandler | None" = None,
+        watch: "WireObserver | None" = None,
         start_timeout_s: float | None = None,
         newest: Literal[1, 2] = 2,
-    ) -> "AbstractAsyncContextManager[RemoteAgent]":
-        """Connect to it."""
+    ) -> "AbstractAsyncContextManager[AgentConnection]":
+        """Connect to the agent."""
         from dragoman.client import connect_url
-        from dragoman.client.handshake import START_TIMEOUT_S
+        from dragoman.client.connection.handshake import START_TIMEOUT_S
 
         return connect_url(
             self.url,
@@ -68,85 +69,98 @@ class AgentAddress:
 
 
 class ChosenAgent(msgspec.Struct, frozen=True):
-    """An agent that is to be started, or one that runs already."""
+    """An agent to start, or one that is already running."""
 
     command: list[str]
-    """Empty for one that runs already."""
+    """Empty if the agent is already running."""
     address: AgentAddress | None = None
     is_own: bool = False
-    """Whether it is dragoman's own, started for this command."""
+    """Whether this command starts dragoman's own agent."""
 
     @property
     def newest(self) -> Literal[1, 2]:
-        """The version of ACP to ask for: between our own agent and client, 2 would be a translation there and back."""
+        """The ACP version to ask for.
+
+        Our own agent and client use version 1, because version 2 would be translated twice.
+        """
         return 1 if self.is_own else 2
 
 
-class NoCommand(DragomanError):
-    """An agent cannot be started; the message has the reason and the next step."""
+class AgentCommandError(DragomanError):
+    """An agent cannot be started. The message has the reason and the next step."""
 
 
 def choose_agent(options: argparse.Namespace) -> ChosenAgent:
-    """Return the agent that the command line names, with the options of our own agent; raises UsageError."""
+    """Return the agent that the command line names, with the options for our own agent.
+
+    Raises UsageError.
+    """
     command: list[str] | None = options.command
     address = choose_address(options)
     if address is not None:
         if has_place(options):
-            raise UsageError(
-                "--url is an agent that runs already, and --in a place to start one; leave one of them out"
-            )
+            raise UsageError("--url connects to a running agent and --run-in starts one; use only one of them")
         return ChosenAgent([], address)
     if has_place(options):
-        return ChosenAgent(choose_command_there(options))
+        return ChosenAgent(choose_command_in_place(options))
     if command is None:
         return ChosenAgent([*OWN_COMMAND, *own_arguments(options)], is_own=True)
     return ChosenAgent(choose_command(command))
 
 
+def model_to_set(options: argparse.Namespace) -> str | None:
+    """Return the model to set in the session, or None. Our own agent is started with its model."""
+    model: str | None = options.model
+    return None if options.command is None and options.url is None else model
+
+
 def has_place(options: argparse.Namespace) -> bool:
-    """Tell whether the agent is to run elsewhere; raises UsageError for options of a place that is not named."""
+    """Return whether `--run-in` names a place for the agent.
+
+    Raises UsageError for options that need `--run-in`.
+    """
     if getattr(options, "place", None) is not None:
         return True
-    if getattr(options, "map", None) or getattr(options, "env", None):
-        raise UsageError("--map and --env are for --in; leave them out, or say where the agent is to run")
+    if getattr(options, "map", None) or getattr(options, "pass_env", None):
+        raise UsageError("--map and --pass-env are for --run-in; leave them out, or add --run-in")
     return False
 
 
-def choose_command_there(options: argparse.Namespace) -> list[str]:
-    """Return the command that runs an agent in the place that `--in` names; raises UsageError.
+def choose_command_in_place(options: argparse.Namespace) -> list[str]:
+    """Return the command that runs an agent in the place that `--run-in` names.
 
-    A container without `--map` gets the directory of the session, under the same name.
+    A container without `--map` gets the session's directory at the same path. Raises UsageError.
     """
-    from dragoman.runner import BadPlace, read_place
+    from dragoman.runner import InvalidPlaceError, read_place
 
-    if getattr(options, "agents", None) or options.agent:
+    if getattr(options, "agents_file", None) or options.agent:
         raise UsageError(
-            "--in is for one agent; leave out --agents and --agent, and give its options after its command"
+            "--run-in is for one agent; leave out --agents-file and --agent, and put its options after its command"
         )
     command = options.command or ["dragoman", "agent", *own_arguments(options)]
     try:
-        place = read_place(options.place, options.map, options.env)
-    except BadPlace as problem:
+        place = read_place(options.place, options.map, options.pass_env)
+        if place.kind == "docker" and not place.paths:
+            directory = str(choose_directory(options.cwd))
+            place = place.with_paths((directory, directory))
+    except InvalidPlaceError as problem:
         raise UsageError(str(problem)) from None
     missing = [name for name in place.variables if name not in os.environ]
     if missing:
-        raise UsageError(f"--env: {missing[0]} is not set here; set it, or leave it out")
-    if place.kind == "docker" and not place.paths:
-        directory = str(choose_directory(options.cwd))
-        place = place.with_paths((directory, directory))
+        raise UsageError(f"--pass-env: {missing[0]} is not set; set it or leave it out")
     return place.local_command(command)
 
 
 def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent:
-    """Return the agent that the person chose before, where the command line leaves that open; raises UsageError."""
+    """Return the user's preferred agent if the command line does not choose one. Raises UsageError."""
     if not agent.is_own or options.model or options.agent:
         return agent
-    from dragoman.assistant.preferences import PreferenceFile, PreferencesUnusable
-    from dragoman.client.agent_environments import find_agents
+    from dragoman.assistant.preferences import PreferenceFile, PreferencesFileError
+    from dragoman.catalog.installed import find_agents
 
     try:
         chosen = PreferenceFile(home()).read().agent
-    except PreferencesUnusable as error:
+    except PreferencesFileError as error:
         raise UsageError(str(error)) from None
     if chosen is None:
         return agent
@@ -157,14 +171,14 @@ def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent
 def choose_command(words: Sequence[str]) -> list[str]:
     """Return the command of an agent.
 
-    A single word that is no command may be the name of an agent, or a whole command in quotes; the name of an agent
-    that `dragoman agents install` installed counts before a command. The environment of the agent's entry goes into
-    ours, which the agent inherits. Raises UsageError when the agent is known and cannot be started or is not installed,
-    the quoted command cannot be split, or the word is almost the name of an agent.
+    A single word can be a command, the name of an agent, or a quoted command line. An agent installed with `dragoman
+    agents install` wins over a command of the same name. The variables of the agent's entry are added to our
+    environment, which the agent inherits. Raises UsageError if a known agent is not installed or cannot be started, if
+    a quoted command cannot be split, or if the word looks like a misspelt agent name.
     """
     if not "".join(words[:1]):
-        raise UsageError("there is no command after --; name an agent, or leave -- out to use dragoman's own")
-    from dragoman.client.agent_environments import AgentEnvironments
+        raise UsageError("there is no command after --; name an agent, or leave out -- to use dragoman's own")
+    from dragoman.catalog.installed import AgentEnvironments
 
     is_installed = len(words) == 1 and AgentEnvironments(home()).has(words[0])
     if len(words) > 1 or (shutil.which(words[0]) is not None and not is_installed):
@@ -173,21 +187,21 @@ def choose_command(words: Sequence[str]) -> list[str]:
 
 
 def served_name(command: Sequence[str] | None) -> str:
-    """Return the name by which a bridge serves an agent: the first word of its command, in small letters."""
+    """Return the name under which a bridge serves an agent: the lowercase first word of its command."""
     if command is None:
         return OWN_NAME
-    return _NO_NAME.sub("-", Path(command[0]).stem.lower()).strip("-.") or "agent"
+    return _NOT_IN_NAME.sub("-", Path(command[0]).stem.lower()).strip("-.") or "agent"
 
 
 def choose_address(options: argparse.Namespace) -> AgentAddress | None:
-    """Return where the agent runs already, if `--url` says so; raises UsageError."""
+    """Return the running agent's address if `--url` is used. Raises UsageError."""
     if options.url is None:
         if options.token_file is not None:
-            raise UsageError("--token-file is for --url; leave it out, or say where the agent is")
+            raise UsageError("--token-file needs --url; add --url or leave it out")
         return None
     if options.command is not None:
-        raise UsageError("--url is an agent that runs already, and -- CMD one to be started; leave one of them out")
-    from dragoman.protocol.address import BadAddress
+        raise UsageError("--url connects to a running agent and -- CMD starts one; use only one of them")
+    from dragoman.protocol.address import InvalidAddressError
 
     url, token = options.url, os.environ.get(TOKEN_VARIABLE) or None
     if options.token_file is not None:
@@ -196,13 +210,13 @@ def choose_address(options: argparse.Namespace) -> AgentAddress | None:
         url, token = add_own_token(url)
     try:
         return AgentAddress(url, token)
-    except BadAddress as error:
+    except InvalidAddressError as error:
         raise UsageError(str(error)) from None
 
 
 def add_own_token(url: str) -> tuple[str, str | None]:
-    """Return a URL with the token of our home, if the bridge that runs with this home listens there."""
-    from dragoman.protocol.running_bridge import find_bridge
+    """Return the URL with the token of our home if the running bridge of this home listens there."""
+    from dragoman.running_bridge import find_bridge
 
     bridge = find_bridge(home())
     matched = None if bridge is None else bridge.match(url)
@@ -210,24 +224,24 @@ def add_own_token(url: str) -> tuple[str, str | None]:
 
 
 def own_arguments(options: argparse.Namespace) -> list[str]:
-    """Return the options of our own agent, for its command."""
+    """Return the command-line options for our own agent."""
     model, agent_file = getattr(options, "model", None), getattr(options, "agent", None)
-    given = {"--model": model, "--agent": agent_file and str(Path(agent_file).absolute())}
-    return [word for name, value in given.items() if value for word in (name, value)]
+    values = {"--model": model, "--agent": agent_file and str(Path(agent_file).absolute())}
+    return [word for name, value in values.items() if value for word in (name, value)]
 
 
-def choose_directory(given: str) -> Path:
-    """Return the directory that `--cwd` names; raises UsageError."""
-    path = Path(given).absolute()
+def choose_directory(directory: str) -> Path:
+    """Return the directory that `--cwd` names. Raises UsageError."""
+    path = Path(directory).absolute()
     if not path.is_dir():
-        raise UsageError(f"--cwd: {path} is no directory; expected the directory that a session is to work in")
+        raise UsageError(f"--cwd: {path} is not a directory; use an existing directory")
     return path
 
 
 def check_own_agent(model: str | None, agent_file: str | None) -> None:
-    """See that our own agent could begin a session with these options; raises DragomanError.
+    """Check that our own agent could start a session with these options.
 
-    That is: UnknownModel, ScriptError, ModelFailure, ProfileError and MissingVariable.
+    Raises UnknownModelError, ScriptError, ModelError, ProfileError or MissingVariableError.
     """
     named = [name for name in (model, os.environ.get("DRAGOMAN_MODEL")) if name]
     if not named and agent_file is None:
@@ -245,17 +259,19 @@ def check_own_agent(model: str | None, agent_file: str | None) -> None:
 
 
 def check_commands(specs: "Iterable[AgentSpec]") -> None:
-    """See that each agent has a command that could be started; raises NoCommand."""
+    """Check that each agent has a command that can be started. Raises AgentCommandError."""
     for spec in specs:
         if spec.cwd is not None and not Path(spec.cwd).is_dir():
-            raise NoCommand(f"agent {spec.name}: its cwd {spec.cwd} is no directory; make it, or name another")
+            raise AgentCommandError(
+                f"agent {spec.name}: its cwd {spec.cwd} is not a directory; create it or use another"
+            )
         problem = _explain_command(spec)
         if problem is not None:
-            raise NoCommand(f"agent {spec.name}: {problem}")
+            raise AgentCommandError(f"agent {spec.name}: {problem}")
 
 
 def _find_by_name(name: str) -> list[str]:
-    from dragoman.cli.agents.known import known_agents
+    from dragoman.catalog.known import known_agents
     from dragoman.client.connect import split_words
 
     try:
@@ -274,43 +290,43 @@ def _find_by_name(name: str) -> list[str]:
 
 
 def _check_program(words: Sequence[str]) -> list[str]:
-    """Return a command, unless it is that of a known agent that is not installed; raises UsageError."""
-    if shutil.which(words[0]) is None and (step := _how_to_get(words[0])) is not None:
+    """Return the command. Raises UsageError if it belongs to a known agent that is not installed."""
+    if shutil.which(words[0]) is None and (step := _install_hint(words[0])) is not None:
         raise UsageError(f"there is no command {words[0]} on PATH; {step}")
     return list(words)
 
 
-def _how_to_get(program: str) -> str | None:
-    from dragoman.client.installed_agents import how_to_get
+def _install_hint(program: str) -> str | None:
+    from dragoman.catalog.on_path import how_to_get
 
     return how_to_get(program)
 
 
 def read_token(path: Path) -> str:
-    """Return the token that a file has; raises UsageError."""
+    """Return the token in a file. Raises UsageError."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_TOKEN_BYTES + 1)
     except OSError as error:
         problem = f"the token file {path} cannot be read: {error.strerror}"
-        raise UsageError(f"{problem}; `dragoman serve` prints where its token is") from None
+        raise UsageError(f"{problem}; `dragoman serve` prints the path of its token") from None
     token = text.decode(errors="replace").strip()
     if len(text) > MAX_TOKEN_BYTES or not token or not (token.isascii() and token.isprintable()):
-        raise UsageError(f"the file {path} has no token in it; expected one line of ASCII characters")
+        raise UsageError(f"the file {path} does not contain a token; expected one line of ASCII characters")
     return token
 
 
 def _explain_command(spec: "AgentSpec") -> str | None:
-    """Return why the command of an agent cannot be started, or None."""
+    """Return the reason why an agent's command cannot be started, or None."""
     command = spec.command[0]
-    if not os.path.dirname(command):  # noqa: PTH120 -- a bare command is no path
+    if not os.path.dirname(command):  # noqa: PTH120 -- a bare command is not a path
         if shutil.which(command, path=spec.env.get("PATH")) is not None:
             return None
-        step = _how_to_get(command) or "give its full path, or install it and see that it is on PATH"
+        step = _install_hint(command) or "use its full path, or install it and check that it is on PATH"
         return f"there is no command {command}; {step}"
     path = Path(spec.cwd or ".") / command
     if not path.is_file():
-        return f"there is no command {path}; see that its path is right"
+        return f"there is no command {path}; check that its path is right"
     if not os.access(path, os.X_OK):
-        return f"{path} may not be executed; make it executable with chmod +x, or name the program that runs it"
+        return f"{path} is not executable; run chmod +x on it, or name the program that runs it"
     return None

@@ -1,4 +1,4 @@
-"""Opening a page in the browser of the person at the terminal."""
+"""Opens pages in the browser of the user at the terminal."""
 
 import asyncio
 import sys
@@ -7,8 +7,8 @@ from contextlib import suppress
 from subprocess import DEVNULL
 
 
-def is_wanted(asked: bool | None, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
-    """Say whether to open a browser: as asked; by default for a person at a terminal with a display."""
+def should_open(asked: bool | None, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Return whether to open a browser. By default only for a user at a terminal with a display."""
     if asked is not None:
         return asked
     return is_terminal and not environment.get("CI") and _has_display(environment)
@@ -21,15 +21,15 @@ def _has_display(environment: Mapping[str, str]) -> bool:
 
 
 def is_at_terminal() -> bool:
-    """Say whether a person reads what is printed."""
+    """Return whether stdin and stdout are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
 
 
 async def open_browser(url: str) -> None:
-    """Open an address; a browser that cannot be started is no error, because the link is printed as well.
+    """Open a URL in the browser.
 
-    The library that knows the browsers of each system runs in a process of its own: it may wait for the browser, and
-    browsers write to the terminal.
+    Failures are ignored, because the link is printed as well. The `webbrowser` module runs in its own process: it may
+    wait for the browser, and browsers write to the terminal.
     """
     command = (sys.executable, "-I", "-m", "webbrowser", url)
     with suppress(OSError):

@@ -1,7 +1,6 @@
-"""`dragoman completion`: a script that lets a shell complete our commands, their actions and their options.
+"""`dragoman completion`: print a script that completes our commands, their actions and their options.
 
-It is made from the parsers, once, when the script is printed: a shell that asked us at every Tab would wait for Python
-every time.
+The script is generated once from the parsers. Asking us at every Tab would start Python each time.
 """
 
 import argparse
@@ -19,7 +18,7 @@ ArgumentKind = Literal["none", "any", "file", "directory"]
 
 
 class OptionCompletion(msgspec.Struct, frozen=True):
-    """An option, and the kind of its argument."""
+    """An option and the kind of its argument."""
 
     name: str
     argument: ArgumentKind
@@ -28,7 +27,7 @@ class OptionCompletion(msgspec.Struct, frozen=True):
 
 
 class CommandCompletion(msgspec.Struct, frozen=True):
-    """A command or an action of one: its options, and the words that may come first."""
+    """A command or one of its actions, with its options and the words that can come first."""
 
     name: str
     """`mcp`, or `mcp add`."""
@@ -38,13 +37,13 @@ class CommandCompletion(msgspec.Struct, frozen=True):
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the script."""
+    """Print the completion script."""
     print(_SCRIPTS[options.shell](list_completions()), end="")
     return 0
 
 
 def list_completions() -> list[CommandCompletion]:
-    """Return the completions of all commands, from their parsers."""
+    """Return the completions of all commands."""
     return [_read_parser(build_parser(name)) for name in COMMANDS]
 
 
@@ -216,7 +215,7 @@ def _fish_lines(command: CommandCompletion) -> Iterator[str]:
 
 
 def _quote(text: str) -> str:
-    """Quote a text so that each of the shells takes it as it is."""
+    """Quote a text for bash, zsh and fish."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -1,35 +1,35 @@
-"""The exit codes of all commands, and the code of a turn for `dragoman run`."""
+"""The exit codes of all commands, and the code for each result of a turn."""
 
 from typing import Final
 
 DONE: Final = 0
 
 FAILED: Final = 1
-"""The agent or the server failed: it could not be started, is none, died, or answered with an error."""
+"""The agent or server failed: it did not start, is not an agent, died, or returned an error."""
 
 USAGE: Final = 2
-"""The command line is wrong, names a thing that is not there, or needs a capability that this agent lacks."""
+"""The command line is wrong, names something missing, or needs a capability that the agent lacks."""
 
 LIMIT: Final = 3
-"""The turn ended at a limit of tokens or requests."""
+"""The turn ended at a token or request limit."""
 
 REFUSED: Final = 4
-"""The agent refused to go on."""
+"""The agent refused to continue."""
 
 CANCELLED: Final = 5
 
 DENIED: Final = 6
-"""The turn came to its end, but an action that the agent wanted was not allowed."""
+"""The turn ended normally, but a permission request was denied."""
 
 TIMEOUT: Final = 124
-"""The code of `timeout`."""
+"""The exit code of `timeout`."""
 
 INTERRUPTED: Final = 128 + 2
 
 READER_GONE: Final = 128 + 13
-"""The code of a shell for a command that SIGPIPE ended."""
+"""The code that shells report for a command killed by SIGPIPE."""
 
-_OF_STOP_REASONS = {
+_STOP_REASON_CODES = {
     "end_turn": DONE,
     "max_tokens": LIMIT,
     "max_turn_requests": LIMIT,
@@ -39,8 +39,11 @@ _OF_STOP_REASONS = {
 
 
 def turn_exit_code(stop_reason: str, *, was_denied: bool, was_interrupted: bool) -> int:
-    """Return the code of a turn that ended so; some agents call it cancelled when an action was denied."""
-    code = _OF_STOP_REASONS.get(stop_reason, FAILED)
+    """Return the exit code of a turn.
+
+    Some agents report a turn as cancelled when a permission request was denied.
+    """
+    code = _STOP_REASON_CODES.get(stop_reason, FAILED)
     if was_denied and (code == DONE or (code == CANCELLED and not was_interrupted)):
         return DENIED
     return code

@@ -1,4 +1,7 @@
-"""Results, errors and the log of commands. All may quote an agent, a server or a file, and are made safe to show."""
+"""Prints the results, errors and log of commands.
+
+They may quote an agent, a server or a file, so control characters are removed.
+"""
 
 import logging
 import os
@@ -11,17 +14,17 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def print_json(document: bytes) -> None:
-    """Print a JSON document in one line: the same value, with nothing in it that a terminal obeys."""
+    """Print a JSON document on one line, with control characters escaped."""
     print(escape_json(document.decode()), flush=True)
 
 
-def complain(command: str, problem: object) -> None:
+def print_error(command: str, problem: object) -> None:
     """Print the problem of a command on stderr."""
     print(f"dragoman {command}: {clean_text(str(problem))}", file=sys.stderr)
 
 
 def start_log(level: str, form: str = logging.BASIC_FORMAT) -> str:
-    """Log to stderr from the level of DRAGOMAN_LOG on, or from `level` without it; returns the level."""
+    """Log to stderr, at the level of DRAGOMAN_LOG or else at `level`. Return the level used."""
     level = _read_level(level)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(SafeFormatter(form))
@@ -30,20 +33,20 @@ def start_log(level: str, form: str = logging.BASIC_FORMAT) -> str:
 
 
 def _read_level(default: str) -> str:
-    """Return the level of the environment; an unknown one is reported, and the default holds."""
-    given = os.environ.get("DRAGOMAN_LOG")
-    if not given or given.lower() in LEVELS:
-        return (given or default).upper()
-    print(f"dragoman: DRAGOMAN_LOG is {given!r}; expected one of {', '.join(LEVELS)}", file=sys.stderr)
+    """Return the level of DRAGOMAN_LOG. Report an unknown one and return the default."""
+    level = os.environ.get("DRAGOMAN_LOG")
+    if not level or level.lower() in LEVELS:
+        return (level or default).upper()
+    print(f"dragoman: DRAGOMAN_LOG is {level!r}; expected one of {', '.join(LEVELS)}", file=sys.stderr)
     return default
 
 
-class OutputNotWritten(DragomanError):
-    """The file that `--output` names cannot be written."""
+class OutputError(DragomanError):
+    """The file of `--output` cannot be written."""
 
 
 def write_output(path: str | None, text: str) -> None:
-    """Write a result to the file that `--output` names; to stdout without one, or for `-`. Raises OutputNotWritten."""
+    """Write a result to a file, or to stdout if the path is None or `-`. Raises OutputError."""
     if path is None or path == "-":
         print(text, end="")
         return
@@ -52,12 +55,12 @@ def write_output(path: str | None, text: str) -> None:
             file.write(text)
     except OSError as error:
         problem = f"{path} cannot be written: {error.strerror}"
-        raise OutputNotWritten(f"{problem}; name another file with --output") from None
+        raise OutputError(f"{problem}; name another file with --output") from None
 
 
 class SafeFormatter(logging.Formatter):
-    """Makes lines of a log that a terminal only prints."""
+    """Formats log records without control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text of a record, with its traceback."""
+        """Return the record's text, including its traceback."""
         return clean_text(super().format(record))

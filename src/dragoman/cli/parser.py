@@ -1,4 +1,4 @@
-"""The parser of one command: argparse, with actions below it, `-- CMD` behind it, and "did you mean"."""
+"""The parser of one command: argparse plus actions, `-- CMD` and "did you mean"."""
 
 import argparse
 import shutil
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Reads the command line of a command, or of one of its actions.
+    """Parses the command line of a command or one of its actions.
 
-    Options may stand before, between and behind the positional arguments. Where the command takes a command of
-    somebody else, that is all behind the first `--`, and `options.command` has it; None says that there was no `--`.
+    Options can be before, between and after the positional arguments. If the command accepts another command, it is
+    everything after the first `--`. `options.command` has it, and is None without `--`.
     """
 
     def __init__(
@@ -34,20 +34,20 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(prog=f"dragoman {name}", usage=lines, description=description, allow_abbrev=False)
         self.name = name
         self.actions: dict[str, CommandParser] = {}
-        """Parsers below this one, by the word that chooses them."""
+        """The parsers of the actions, by the word that selects each."""
         self.words: Mapping[str, str] = {}
-        """Words that may stand first, with what each does."""
+        """Words that can come first, with their descriptions."""
         self._closing = epilog
         self._takes_command = takes_command
         self._needs_action = needs_action
 
     def add_action(self, word: str, summary: str, parser: "CommandParser") -> None:
-        """Put a parser below this one."""
+        """Add the parser of an action."""
         self.actions[word] = parser
         self.words = {**self.words, word: summary}
 
     def read(self, arguments: Sequence[str]) -> tuple["CommandParser", argparse.Namespace]:
-        """Return the options, and the parser that read them; ends the process for a wrong command line."""
+        """Return the options and the parser that read them. Exits the process if the command line is wrong."""
         first = arguments[0] if arguments else ""
         if first in self.actions:
             return self.actions[first].read(arguments[1:])
@@ -56,7 +56,7 @@ class CommandParser(argparse.ArgumentParser):
         own, command = self._split(arguments)
         options, rest = self.parse_known_intermixed_args(own)
         if self._needs_action:
-            self.error(f"which action? expected one of {', '.join(self.actions)}")
+            self.error(f"no action given; expected one of {', '.join(self.actions)}")
         if rest:
             self._refuse(rest)
         options.action = getattr(options, "action", None) or self.name.partition(" ")[2]
@@ -64,7 +64,7 @@ class CommandParser(argparse.ArgumentParser):
         return self, options
 
     def format_help(self) -> str:
-        """Return the help: that of argparse, the actions, and the epilog."""
+        """Return the help of argparse, then the actions and the epilog."""
         width = shutil.get_terminal_size().columns - 2
         parts = [super().format_help().rstrip()]
         if self.words:
@@ -77,11 +77,11 @@ class CommandParser(argparse.ArgumentParser):
         return "\n\n".join(parts) + "\n"
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
-        """Print the help; argparse would pass over a reader that is gone."""
+        """Print the help. Unlike argparse, raise BrokenPipeError if the reader of stdout is gone."""
         print(self.format_help(), end="", file=file)
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the mistake, and end with 2; the message may quote a file."""
+        """Print the usage and the problem, and exit with code 2. The message may quote a file."""
         super().error(clean_text(message))
 
     def options(self) -> list[argparse.Action]:
@@ -89,8 +89,8 @@ class CommandParser(argparse.ArgumentParser):
         return [action for action in self.all_options() if action.help != argparse.SUPPRESS]
 
     def all_options(self) -> list[argparse.Action]:
-        """Return every option, those that the help leaves out too."""
-        # argparse has no public way to list them; what completes for others (argcomplete, shtab) reads this too.
+        """Return every option, including options that the help hides."""
+        # argparse has no public way to list them. Completers such as argcomplete and shtab read this attribute as well.
         return [action for action in self._actions if action.option_strings]
 
     def _split(self, arguments: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
@@ -104,4 +104,6 @@ class CommandParser(argparse.ArgumentParser):
         if word.startswith("--") and word != "--":
             names = [name for option in self.options() for name in option.option_strings if name.startswith("--")]
             self.error(f"{describe_unknown('option', word, names)}")
-        self.error(f"{word!r} is one word too many; {self.prog} --help shows what it takes")
+        takes_prompt = any(action.metavar == "PROMPT" for action in self._actions)
+        step = "put a prompt of several words in quotes" if takes_prompt else f"run {self.prog} --help"
+        self.error(f"{word!r} is not expected here; {step}")

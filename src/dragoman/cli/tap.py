@@ -1,4 +1,4 @@
-"""`dragoman tap`: a transparent proxy to put before an agent in any editor's configuration."""
+"""`dragoman tap`: a transparent proxy between an editor and an agent."""
 
 import argparse
 
@@ -6,26 +6,26 @@ from dragoman.check.tap import Tap, TapOptions, exit_code
 from dragoman.cli.agent_choice import choose_command
 from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain
-from dragoman.errors import CommandNotFound, DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.cli.output import print_error
+from dragoman.errors import CommandNotFoundError, DragomanError
+from dragoman.event_loop import run
 
 CANNOT_RUN = 126
 NOT_FOUND = 127
 
 
 def main(options: argparse.Namespace) -> int:
-    """Pass everything between our stdio and the agent; the exit code is the agent's, as a shell would have it."""
+    """Pass everything between our stdio and the agent. Return the agent's exit code, as a shell would."""
     if options.proxy and options.command:
-        raise UsageError("a proxy in a conductor's chain has no agent of its own; leave out --proxy or the command")
+        raise UsageError("--proxy takes no agent command, because a conductor starts the agent; leave one of them out")
     if not options.command and not options.proxy:
         raise UsageError(
-            "which agent? say: dragoman tap [OPTIONS] -- COMMAND OF THE AGENT, or --proxy in a conductor's chain"
+            "no agent given; run: dragoman tap [OPTIONS] -- AGENT COMMAND, or add --proxy in a conductor's chain"
         )
-    if options.record_only and options.output is None:
-        raise UsageError("--record-only needs a file to record to; say --output FILE too")
-    given = TapOptions(
-        out=options.output,
+    if options.record_only and options.record is None:
+        raise UsageError("--record-only needs a file; add --record FILE")
+    tap_options = TapOptions(
+        out=options.record,
         findings=options.findings,
         live=options.live,
         keep_secrets=options.keep_secrets,
@@ -33,13 +33,13 @@ def main(options: argparse.Namespace) -> int:
     )
     command = [] if options.proxy else choose_command(options.command)
     try:
-        tap = Tap(command, given)
+        tap = Tap(command, tap_options)
     except DragomanError as error:
-        complain("tap", error)
+        print_error("tap", error)
         return USAGE
     except OSError as error:
-        path = error.filename or options.findings or options.output
-        complain("tap", f"cannot write to {path}: {error.strerror}")
+        path = error.filename or options.findings or options.record
+        print_error("tap", f"cannot write to {path}: {error.strerror}")
         return USAGE
     return _pass(tap)
 
@@ -47,10 +47,8 @@ def main(options: argparse.Namespace) -> int:
 def _pass(tap: Tap) -> int:
     try:
         return exit_code(run(tap.run()))
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
     except DragomanError as error:
-        complain("tap", error)
-        return NOT_FOUND if isinstance(error, CommandNotFound) else CANNOT_RUN
+        print_error("tap", error)
+        return NOT_FOUND if isinstance(error, CommandNotFoundError) else CANNOT_RUN
     finally:
         tap.finish()

@@ -1,9 +1,9 @@
-"""Agents that run elsewhere: in a container, or on another machine over ssh.
+"""Agents in a container, or on another machine over ssh.
 
-A command takes such an agent for one of this machine: it starts a small process here (`python -m dragoman.runner`),
-which starts `docker` or `ssh`, passes the lines both ways and puts paths into the words of each side.
+A command treats such an agent like a local one. It starts a small local process (`python -m dragoman.runner`), which
+starts `docker` or `ssh`, passes the lines both ways and translates the paths in them.
 """
 
-from dragoman.runner.place import RUNNER_PREFIX, BadPlace, Place, read_place
+from dragoman.runner.place import RUNNER_PREFIX, InvalidPlaceError, read_place
 
-__all__ = ["RUNNER_PREFIX", "BadPlace", "Place", "read_place"]
+__all__ = ["RUNNER_PREFIX", "InvalidPlaceError", "read_place"]

@@ -1,6 +1,6 @@
-"""`python -m dragoman.runner PLACE [--map LOCAL=REMOTE]… [--env NAME]… -- CMD ARGS…`: an agent elsewhere, on our stdio.
+"""`python -m dragoman.runner PLACE [--map LOCAL=REMOTE]… [--pass-env NAME]… -- CMD …`: run an agent in another place.
 
-The exit code is that of the agent, as `ssh` or `docker` tell it. All that it writes to stderr is passed on.
+The exit code is the agent's, as `ssh` or `docker` report it. The agent's stderr is passed on.
 """
 
 import asyncio
@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dragoman.errors import DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.event_loop import run
 from dragoman.proc import EVERYTHING, Child, Supervisor
 from dragoman.runner.paths import PathMap
-from dragoman.runner.place import DOCKER_FAILED, RUNNER_PREFIX, SSH_LOST, BadPlace, Place, read_place
-from dragoman.wire import Oversized, StdioTransport, Transport, take_stdio
+from dragoman.runner.place import DOCKER_FAILED, RUNNER_PREFIX, SSH_LOST, InvalidPlaceError, Place, read_place
+from dragoman.store.opening import NODE_VARIABLE
+from dragoman.wire import Oversized, StdioTransport, Transport, claim_stdio
 from dragoman.wire.transport import HIGH_WATER_BYTES
 
 _USAGE = 2
@@ -21,7 +22,7 @@ _CANNOT_RUN = 126
 
 
 class _End:
-    """One side of the agent's lines: each line is changed and passed to the other side."""
+    """Reads the lines of one side, translates them and passes them to the other side."""
 
     def __init__(self, source: Transport, sink: Transport, change: Callable[[bytes], bytes]) -> None:
         self.ended = asyncio.Event()
@@ -30,37 +31,37 @@ class _End:
         self._change = change
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        """Begin to pass lines on."""
+        """Start to read the source."""
         self._tasks = tasks
         self._source.start(self, tasks)
 
     def lines_received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Pass lines on; those that are too long to be held are dropped, and named."""
+        """Pass lines to the other side. Drop and report lines that are too long."""
         for line in lines:
             if isinstance(line, bytes):
                 self._sink.write(self._change(line) + b"\n")
             else:
-                _tell(f"a message of more than {line.max_bytes} bytes was dropped")
+                _report(f"a message of more than {line.max_bytes} bytes was dropped")
         if self._sink.unsent_bytes > HIGH_WATER_BYTES:
             self._source.pause_reading()
-            self._tasks.create_task(self._read_on())
+            self._tasks.create_task(self._resume_when_drained())
 
     def input_ended(self, *, was_file: bool) -> None:
         """Note the end of this side."""
         del was_file
         self.ended.set()
 
-    async def _read_on(self) -> None:
+    async def _resume_when_drained(self) -> None:
         await self._sink.drained()
         self._source.resume_reading()
 
 
 async def _pass(place: Place, command: Sequence[str], client: Transport) -> int:
-    """Pass lines until either side ends; return the exit code of the agent."""
+    """Pass lines until one side ends. Return the exit code of the agent."""
     paths = PathMap(place.paths)
     async with Supervisor() as supervisor:
         child = await supervisor.start(place.start_command(command), inherit=EVERYTHING, on_stderr=_show)
-        agent = StdioTransport(*child.take_stdio())
+        agent = StdioTransport.for_child(child)
         async with asyncio.TaskGroup() as tasks:
             from_client = _End(client, agent, paths.to_agent)
             from_agent = _End(agent, client, paths.to_client)
@@ -76,9 +77,9 @@ async def _pass(place: Place, command: Sequence[str], client: Transport) -> int:
             code = await _exit_code(child)
             await client.close()
     if place.kind == "ssh" and code == SSH_LOST:
-        _tell(f"there is no connection to {place.target} any more, or there never was; ssh has said why")
+        _report(f"the connection to {place.target} failed or was lost; see the message from ssh")
     if place.kind == "docker" and code == DOCKER_FAILED:
-        _tell(f"docker cannot run the image {place.target}, and has said why")
+        _report(f"docker cannot run the image {place.target}; see its message")
     return code
 
 
@@ -91,13 +92,13 @@ def _show(data: bytes) -> None:
     os.write(2, data)
 
 
-def _tell(words: str) -> None:
-    sys.stderr.write(f"{RUNNER_PREFIX}{words}\n")
+def _report(text: str) -> None:
+    sys.stderr.write(f"{RUNNER_PREFIX}{text}\n")
     sys.stderr.flush()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run an agent elsewhere."""
+    """Run an agent in another place, and return its exit code."""
     cut = arguments.index("--")
     place, *options = arguments[:cut]
     pairs = list(zip(options[::2], options[1::2], strict=True))
@@ -105,22 +106,20 @@ def main(arguments: Sequence[str]) -> int:
         found = read_place(
             place,
             [value for name, value in pairs if name == "--map"],
-            [value for name, value in pairs if name == "--env"],
+            [*(value for name, value in pairs if name == "--pass-env"), *({NODE_VARIABLE} & os.environ.keys())],
         )
-    except BadPlace as problem:
-        _tell(str(problem))
+    except InvalidPlaceError as problem:
+        _report(str(problem))
         return _USAGE
-    read_fd, write_fd = take_stdio()
+    read_fd, write_fd = claim_stdio()
 
     async def pass_all() -> int:
         return await _pass(found, arguments[cut + 1 :], StdioTransport(read_fd, write_fd))
 
     try:
         return run(pass_all())
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
     except DragomanError as problem:
-        _tell(str(problem))
+        _report(str(problem))
         return _CANNOT_RUN
 
 

@@ -1,7 +1,7 @@
-"""Paths in messages, put into the words of the other side; the rest of a message stays as it is.
+"""Translation of paths in messages. The rest of a message stays unchanged.
 
-The members `cwd` and `path` are changed wherever they are, and `additionalDirectories` of a request. A member is found
-by its quotes, which inside a string would not be bare.
+The members `cwd` and `path` are translated at any depth, and `additionalDirectories` in the params of a request. A
+member is found by its unescaped quotes. Quotes inside a string are escaped, so its content cannot match.
 """
 
 import json
@@ -15,11 +15,11 @@ from dragoman.wire.message import BAD_JSON
 
 _DIRECTORIES = "additionalDirectories"
 _NOT_THERE = ("fs", "terminal")
-"""Capabilities of a client that are about its own machine: the agent has its files and commands where it runs."""
+"""Client capabilities that would act on the client's machine. The agent must use its own files and commands."""
 
 
 class PathMap:
-    """Puts paths into the words of the other side."""
+    """Translates local paths to remote ones, and back."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         longest = sorted(pairs, key=lambda pair: -len(pair[0]))
@@ -28,20 +28,20 @@ class PathMap:
         self._pairs = longest
 
     def to_agent(self, line: bytes) -> bytes:
-        """Change a line of the client."""
+        """Translate a line from the client."""
         if b'"initialize"' in line[:200] or (self._pairs and b'"additionalDirectories"' in line):
             line = self._change_params(line)
         return _replace(line, self._there)
 
     def to_client(self, line: bytes) -> bytes:
-        """Change a line of the agent."""
+        """Translate a line from the agent."""
         return _replace(line, self._here)
 
     def _change_params(self, line: bytes) -> bytes:
         try:
             fields = decode_fields(line)
         except BAD_JSON:
-            return line  # the agent says what is wrong with it
+            return line  # the agent will report the error
         params = fields_of(fields.get("params", UNSET))
         if _DIRECTORIES in params:
             params[_DIRECTORIES] = self._map_list(params[_DIRECTORIES])
@@ -52,10 +52,10 @@ class PathMap:
         return encode({**fields, "params": params})
 
     def _map_list(self, raw: Raw) -> Raw:
-        given: object = json.loads(bytes(raw))
-        if not isinstance(given, list):
+        paths: object = json.loads(bytes(raw))
+        if not isinstance(paths, list):
             return raw
-        return Raw(json.dumps([self._map(each) for each in given]).encode())  # type: ignore[reportUnknownVariableType] -- a stranger's JSON
+        return Raw(json.dumps([self._map(each) for each in paths]).encode())  # type: ignore[reportUnknownVariableType] -- a stranger's JSON
 
     def _map(self, path: object) -> object:
         for here, there in self._pairs:
@@ -65,15 +65,15 @@ class PathMap:
 
 
 def _replace(line: bytes, pairs: Sequence[tuple[re.Pattern[bytes], bytes]]) -> bytes:
-    """Change each path by the first pair that fits: what was changed already is marked until the end."""
+    """Translate each path by the first pair that matches. A NUL marks translated paths until the end."""
     for pattern, name in pairs:
-        # A root is the empty name: a path below it has its own slash, which is the second group, and itself needs one.
+        # The root directory is an empty name. A path below it has a slash, in group 2, but the root itself needs one.
         line = pattern.sub(lambda found, name=name: found[1] + b"\0" + (name or (b"" if found[2] else b"/")), line)
     return line.replace(b"\0", b"")
 
 
 def _member(path: str) -> re.Pattern[bytes]:
-    """Match a member whose path is in a directory, up to there; some programs escape all letters but ASCII."""
+    """Return a pattern for a member whose path is in a directory. Some programs escape all non-ASCII letters."""
     forms = {_text(path), json.dumps(path.rstrip("/"))[1:-1].encode()}
     either = b"|".join(re.escape(form) for form in forms)
     end = rb'(?:/(?=")|(?=(/)[^"]))' if path == "/" else rb'(?=["/])(?=(/)?)'
@@ -81,5 +81,5 @@ def _member(path: str) -> re.Pattern[bytes]:
 
 
 def _text(path: str) -> bytes:
-    """Return a directory as it stands in JSON, without the slash that a root ends in."""
+    """Return a directory as written inside a JSON string, without a final slash."""
     return encode(path.rstrip("/"))[1:-1]

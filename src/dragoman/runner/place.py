@@ -1,16 +1,16 @@
 """The place of an agent, and the command line that starts it there.
 
-Neither command line has a value of a variable in it, because every user of a machine can read the arguments of its
-programs. `docker` takes values from its own environment by their names. Over ssh they are the first line on stdin, a
-line of shell that sets them; then the agent takes the place of the shell.
+The command lines contain no values of variables, because every user of a machine can read the arguments of its
+processes. `docker` reads the values from its own environment by name. Over ssh, the first line on stdin is a line of
+shell that sets them. Then the agent replaces the shell.
 
-A container outlives `docker run` that is killed: its processes belong to the engine, which tells it nothing but the end
-of its stdin. So a shell in the container passes stdin on, and ends the agent and with it the container if it is still
-there some seconds after that end.
+If `docker run` is killed, its container survives, because the engine owns the processes. The container only sees the
+end of its stdin. A shell in the container therefore passes stdin to the agent. If the agent still runs some seconds
+after the end of stdin, the shell kills it, and the container ends.
 
-sshd tells a program without a terminal nothing when the connection ends, but for the end of its stdin, which a program
-that hangs does not read. So a process beside the agent looks every second whether sshd is still there, and ends the
-agent and all that it has started (they are one process group) when it is not.
+When an ssh connection ends, sshd closes the stdin of a program without a terminal and does nothing else. A program that
+hangs does not notice that. A process next to the agent therefore checks every second whether sshd still runs. If not,
+it kills the agent's process group.
 """
 
 import os
@@ -28,20 +28,20 @@ from dragoman.errors import DragomanError
 RunnerKind = Literal["docker", "ssh"]
 
 SSH_LOST = 255
-"""The exit code of `ssh` itself; any other is that of the agent."""
+"""The exit code of `ssh` for its own errors. Any other code is the agent's."""
 
 DOCKER_FAILED = 125
-"""The exit code of `docker run` that has started nothing."""
+"""The exit code of `docker run` if it could not start the container."""
 
 RUNNER_PREFIX = "dragoman runner: "
-"""Begins the lines on stderr that are the runner's own."""
+"""Prefix of the runner's own lines on stderr."""
 
 _KINDS: dict[str, RunnerKind] = {"docker": "docker", "ssh": "ssh"}
 _EXPECTED = "expected docker:IMAGE or ssh:HOST"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
-"""Without a terminal and without questions, which nobody could answer; a dead connection is noticed in 45 s."""
+"""Options for ssh: without a terminal, without questions to the user, and with dead connections detected in 45 s."""
 
 _WATCH = (
     "(trap : TERM; while kill -0 $PPID && kill -0 $$; do sleep 1; done; kill -TERM -$$; sleep 2; kill -KILL -$$) "
@@ -59,54 +59,59 @@ trap '' TERM
 wait $! 2>/dev/null; last=$?; [ $last = 127 ] || code=$last
 exit $code
 """
-"""The first part of the pipeline passes stdin on, after its own number; the second runs the agent, and has its code.
+"""The main process of the container. The container ends when this shell ends.
 
-The container ends with its main process, this shell, whatever else runs in it. A part that has a trap for SIGTERM lives
-on; the agent, which has none of it, gets the signal with its whole group. One that comes while the parts are being
-started is passed on then.
+The pipeline has two parts. The first part writes its process id and then passes stdin on. The second part runs the
+agent and exits with its code.
 
-A signal breaks a `wait` off, even one that has already taken the end of the agent and waits for the first part. So the
-code is asked for once more when the agent is gone; 127 means that the `wait` before had it.
+SIGTERM. Both parts ignore it with a trap. The agent has no such trap and receives the signal with its process group. A
+signal that arrives while the parts start is sent again afterwards.
+
+Exit code. A signal interrupts `wait`, even after the agent has ended and `wait` waits for the first part. The shell
+therefore calls `wait` once more after the agent is gone. The code 127 means that the previous `wait` returned the code.
 """
 
 _SCRIPT = f'IFS= read -r setup && eval "$setup" || exit 126; {_WATCH} exec "$@"'
 
 
-class BadPlace(DragomanError):
-    """A place, a mapping of paths or a variable for it is not what it should be."""
+class InvalidPlaceError(DragomanError):
+    """A place, a path mapping or a variable name is invalid."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where an agent runs."""
+    """The place of an agent: a container image or an ssh host."""
 
     kind: RunnerKind
     target: str
-    """The image, or the host as `ssh` takes it."""
+    """The image, or the host in the form that `ssh` accepts."""
     paths: tuple[tuple[str, str], ...] = ()
-    """Directories here with their names there."""
+    """Pairs of a local directory and its remote name."""
     variables: tuple[str, ...] = ()
-    """Names of variables of our environment that the agent gets."""
+    """Names of the local environment variables that are passed to the agent."""
 
     @property
     def shown(self) -> str:
-        """Its name for people."""
+        """The place as the user writes it."""
         return f"{self.kind}:{self.target}"
 
     def with_paths(self, *pairs: tuple[str, str]) -> Self:
-        """Return it with other directories."""
+        """Return a copy with these directory pairs. Raises InvalidPlaceError."""
+        for here, there in pairs:
+            _check_paths(self.kind, here, there)
         return msgspec.structs.replace(self, paths=pairs)
 
     def local_command(self, command: Sequence[str]) -> list[str]:
-        """Return the command of this machine that runs an agent there."""
+        """Return the local command that runs an agent in this place."""
         mapped = [word for here, there in self.paths for word in ("--map", f"{here}={there}")]
-        named = [word for name in self.variables for word in ("--env", name)]
+        named = [word for name in self.variables for word in ("--pass-env", name)]
         return [sys.executable, "-m", "dragoman.runner", self.shown, *mapped, *named, "--", *command]
 
     def start_command(self, command: Sequence[str]) -> list[str]:
         """Return the command line of `docker` or `ssh`."""
         if self.kind == "ssh":
             there = shlex.join(["sh", "-c", _SCRIPT, "dragoman", *command])
-            return [*_SSH, "--", self.target, f"exec {there}"]  # the login shell must not stay between sshd and us
+            # Without exec, the login shell would stay between sshd and the agent.
+            return [*_SSH, "--", self.target, f"exec {there}"]
         mounted = [word for here, there in self.paths for word in ("--volume", f"{here}:{there}")]
         named = [word for name in self.variables for word in ("--env", name)]
         name = f"dragoman-{secrets.token_hex(6)}"
@@ -114,30 +119,48 @@ class Place(msgspec.Struct, frozen=True):
         return [*start, *mounted, *named, self.target, "-c", _CONTAINER_SCRIPT, "dragoman", *command]
 
     def first_line(self, environment: Mapping[str, str]) -> bytes:
-        """Return what goes to stdin before the messages: over ssh, the line that sets the variables."""
+        """Return the line to send before the messages. Over ssh it sets the variables."""
         if self.kind != "ssh":
             return b""
-        given = [(name, environment[name]) for name in self.variables if name in environment]
-        return os.fsencode("".join(f"export {name}={shlex.quote(value)}; " for name, value in given)) + b":\n"
+        pairs = [(name, environment[name]) for name in self.variables if name in environment]
+        return os.fsencode("".join(f"export {name}={shlex.quote(value)}; " for name, value in pairs)) + b":\n"
 
 
-def read_place(given: str, mapped: Sequence[str] = (), variables: Sequence[str] = ()) -> Place:
-    """Read `docker:IMAGE` or `ssh:HOST`, mappings LOCAL=REMOTE and names of variables; raises BadPlace."""
-    kind, colon, target = given.partition(":")
+def read_place(text: str, mapped: Sequence[str] = (), variables: Sequence[str] = ()) -> Place:
+    """Parse `docker:IMAGE` or `ssh:HOST`, LOCAL=REMOTE mappings and variable names. Raises InvalidPlaceError."""
+    kind, colon, target = text.partition(":")
     found = _KINDS.get(kind)
+    # A target that begins with - would be an option of docker or ssh.
     if found is None or not colon or not target or target.startswith("-"):
-        raise BadPlace(f"{given!r} names no place for an agent; {_EXPECTED}")
+        raise InvalidPlaceError(f"{text!r} is not a place to run the agent; {_EXPECTED}")
     for name in variables:
         if not _VARIABLE.fullmatch(name):
-            raise BadPlace(f"{name!r} is no name of a variable; expected letters, digits and underscores")
+            raise InvalidPlaceError(f"{name!r} is not a variable name; expected letters, digits and underscores")
         if found == "ssh" and "\n" in os.environ.get(name, ""):
-            raise BadPlace(f"the value of {name} has several lines, which cannot be sent over ssh; set it there")
-    return Place(found, target, tuple(map(_read_pair, mapped)), tuple(variables))
+            raise InvalidPlaceError(
+                f"the value of {name} has several lines, which cannot be sent over ssh; set it on that machine"
+            )
+    return Place(found, target, tuple(_read_pair(found, each) for each in mapped), tuple(variables))
 
 
-def _read_pair(given: str) -> tuple[str, str]:
-    here, equals, there = given.partition("=")
+def _read_pair(kind: RunnerKind, text: str) -> tuple[str, str]:
+    here, equals, there = text.partition("=")
     if not equals or not here or not there.startswith("/"):
-        raise BadPlace(f"{given!r} maps no directory; expected LOCAL=REMOTE, with the absolute path of the latter")
+        raise InvalidPlaceError(
+            f"{text!r} is not a directory mapping; expected LOCAL=REMOTE, with an absolute REMOTE path"
+        )
     there = there.rstrip("/") or "/"
-    return os.path.abspath(os.path.expanduser(here)), there  # noqa: PTH100, PTH111 -- links stay as they are
+    here = os.path.abspath(os.path.expanduser(here))  # noqa: PTH100, PTH111 -- links stay as they are
+    _check_paths(kind, here, there)
+    return here, there
+
+
+def _check_paths(kind: RunnerKind, here: str, there: str) -> None:
+    """Refuse a path that `--map` or docker's `--volume` would split. Raises InvalidPlaceError."""
+    separators = "=:," if kind == "docker" else "="
+    for path in (here, there):
+        if found := [each for each in separators if each in path]:
+            raise InvalidPlaceError(
+                f"{path!r} contains {found[0]!r}, which separates paths for {kind}; rename the directory, or map "
+                "one above it"
+            )

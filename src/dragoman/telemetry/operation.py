@@ -1,17 +1,17 @@
-"""The operations that are traced: turns, requests to models, tool calls and requests to MCP servers.
+"""The operations that are traced: turns, model requests, tool calls and requests to MCP servers.
 
     invoke_agent NAME        a prompt, in the client
       invoke_agent NAME      its turn, in the agent
-        chat MODEL           a request to a model
-        execute_tool NAME    a tool call, with the wait for its permission
+        chat MODEL           a model request
+        execute_tool NAME    a tool call, including the wait for its permission
           tools/call NAME    the request to its MCP server
-            tools/call NAME  the function behind it, if it is served by us
+            tools/call NAME  the function that answers it, if we serve it
 
-Each is a context manager: inside it, whatever is traced becomes its child, by libraries of the program too. The trace
-goes from process to process in `_meta`, with the keys that ACP and MCP reserve for it.
+Each operation is a context manager. All operations traced inside it become its children, including those of other
+libraries. The trace crosses processes in `_meta`, with the keys that ACP and MCP reserve for it.
 
-Names and attributes are those of the semantic conventions 1.41.0, the last release that has those of generative AI.
-No text of a prompt, an answer, a title, an argument or an error is part of an operation, unless its capture is on.
+Names and attributes follow the semantic conventions 1.41.0, the last release that covers generative AI. An operation
+contains no text of a prompt, an answer, a title, an argument or an error, unless content capture is on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ OperationKind = Literal["internal", "client", "server"]
 DurationMetric = Literal["gen_ai.client.operation.duration", "mcp.client.operation.duration"]
 
 META_KEYS = ("traceparent", "tracestate", "baggage")
-"""The keys at the root of `_meta` that both protocols reserve for the context of a trace."""
+"""The keys at the root of `_meta` that both protocols reserve for the trace context."""
 
 OWN_PROVIDER = "dragoman"
-"""The provider of an operation that no provider of models has a part in: the convention wants one for each."""
+"""The provider of an operation without a model provider, because the convention requires one for each."""
 
 PROVIDERS = {
     "azure": "azure.ai.openai",
@@ -40,33 +40,33 @@ PROVIDERS = {
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
-"""The names of the convention for providers that we know by others."""
+"""The convention's names of providers that we call differently."""
 
 
 class Operation:
-    """One operation; this class stands for those that are not traced, because telemetry is off."""
+    """One operation. This base class does nothing and is used while telemetry is off."""
 
     captures_content = False
-    """Whether text of people, models and tools may be noted."""
+    """Whether text of users, models and tools may be recorded."""
 
-    def note(self, attributes: Attributes) -> None:
-        """Add attributes."""
+    def set_attributes(self, attributes: Attributes) -> None:
+        """Add attributes to the operation."""
 
     def fail(self, kind: str, reason: str = "") -> None:
-        """Let it end as failed: by a word from a short list, and a reason that is text of others."""
+        """Mark the operation as failed. `kind` is one of a few words, and `reason` is foreign text."""
 
-    def note_first_chunk(self) -> None:
-        """Note that the first piece of an answer has come."""
+    def record_first_chunk(self) -> None:
+        """Record the time of the first piece of an answer."""
 
-    def carry(self, meta: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        """Return `_meta` for a message to another process, with the context of the trace added."""
+    def inject(self, meta: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        """Return `_meta` with the trace context added, for a message to another process."""
         return meta
 
     def begin(self) -> None:
-        """Make it the parent of all that follows in this task."""
+        """Start the operation as the parent of later operations in this task."""
 
     def end(self, error: BaseException | None = None) -> None:
-        """End it, in the task that began it; an error other than a cancellation is its failure."""
+        """End the operation in the task that began it. An error, except a cancellation, marks it as failed."""
 
     def __enter__(self) -> Self:
         self.begin()
@@ -80,13 +80,13 @@ UNTRACED = Operation()
 
 
 class OperationSpec(msgspec.Struct, frozen=True):
-    """The name and the attributes of an operation before it begins."""
+    """The name and the attributes of an operation that has not begun."""
 
     name: str
     kind: OperationKind
     attributes: Attributes
     duration: DurationMetric | None
-    """The metric that counts it and has its duration."""
+    """The metric that counts the operation and records its duration."""
     measured: Sequence[str] = ()
     """The attributes that the metric has as well."""
 
@@ -96,18 +96,18 @@ ReadFigures = Callable[[], Sequence[tuple[str, float, Attributes]]]
 
 
 class Tracer(Protocol):
-    """The implementation behind operations, while telemetry is on."""
+    """The implementation of operations while telemetry is on."""
 
     def open(self, spec: OperationSpec, meta: Mapping[str, Any] | None = None) -> Operation:
-        """Return an operation, whose parent is the context of `meta` if that has one, else the current one."""
+        """Return an operation. Its parent is the context in `meta`, or else the current one."""
         ...
 
     def count_tokens(self, attributes: Attributes, *, input_tokens: int, output_tokens: int) -> None:
-        """Add to the metric of tokens."""
+        """Add to the token metric."""
         ...
 
     def observe(self, names: Mapping[str, str], read: ReadFigures) -> None:
-        """Measure figures whenever metrics are sent; `names` has the meaning of each, `read` is called in a thread."""
+        """Measure figures at each export. `names` has the description of each. `read` is called in a thread."""
         ...
 
 
@@ -115,13 +115,13 @@ _tracer: Tracer | None = None
 
 
 def use_tracer(tracer: Tracer | None) -> None:
-    """Trace operations from now on; None turns that off."""
+    """Trace operations with `tracer` from now on. None turns tracing off."""
     global _tracer  # noqa: PLW0603 -- one process has one telemetry, as in OpenTelemetry itself
     _tracer = tracer
 
 
 def is_on() -> bool:
-    """Tell whether operations are traced."""
+    """Return whether operations are traced."""
     return _tracer is not None
 
 
@@ -143,7 +143,7 @@ def trace_prompt(agent: str, session_id: str) -> Operation:
 
 
 def trace_turn(agent: str, version: str, session_id: str, meta: Mapping[str, Any] | None) -> Operation:
-    """Trace a turn of an agent, as a part of the trace that the prompt's `_meta` names."""
+    """Trace a turn of an agent, as part of the trace in the prompt's `_meta`."""
     if _tracer is None:
         return UNTRACED
     attributes = {"gen_ai.agent.name": agent, "gen_ai.agent.version": version, "gen_ai.conversation.id": session_id}
@@ -159,42 +159,43 @@ def trace_model_request(provider: str, model: str, session_id: str) -> Operation
 
 
 def name_model(provider: str, model: str) -> dict[str, str]:
-    """Return the attributes of a model."""
+    """Return the attributes that name a model."""
     return {"gen_ai.provider.name": PROVIDERS.get(provider, provider), "gen_ai.request.model": model}
 
 
 def trace_tool_call(name: str, call_id: str) -> Operation:
-    """Trace a tool call of an agent, from before its permission to its end."""
+    """Trace a tool call of an agent, including the wait for its permission."""
     if _tracer is None:
         return UNTRACED
     attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id, "gen_ai.tool.type": "function"}
     return _tracer.open(_gen_ai("execute_tool", name, "internal", attributes))
 
 
-_LASTING = frozenset(("subscriptions/listen",))
-"""Requests that are open for as long as the server is: as spans they would tell nothing."""
+_OPEN_ENDED = frozenset(("subscriptions/listen",))
+"""Requests that stay open as long as the server. Their spans would show nothing."""
 
 
 def trace_mcp_request(method: str, params: Mapping[str, Any], server: str, version: str | None) -> Operation:
     """Trace a request to an MCP server."""
-    if _tracer is None or method in _LASTING:
+    if _tracer is None or method in _OPEN_ENDED:
         return UNTRACED
     attributes = {"mcp.method.name": method, "dragoman.mcp.server": server, **_target(method, params)}
     if version is not None:
         attributes["mcp.protocol.version"] = version
-    return _tracer.open(_mcp(method, "client", attributes))
+    return _tracer.open(_mcp_operation(method, "client", attributes))
 
 
 def trace_served_tool(name: str, meta: Mapping[str, Any] | None) -> Operation:
-    """Trace a function that answers a tool call as an MCP server does, as a part of the trace in `_meta`."""
+    """Trace a function that answers a tool call as an MCP server, as part of the trace in `_meta`."""
     if _tracer is None:
         return UNTRACED
     method = "tools/call"
-    return _tracer.open(_mcp(method, "server", {"mcp.method.name": method, **_target(method, {"name": name})}), meta)
+    attributes = {"mcp.method.name": method, **_target(method, {"name": name})}
+    return _tracer.open(_mcp_operation(method, "server", attributes), meta)
 
 
 def _target(method: str, params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tool or the prompt of a request; the address of a resource may have secrets in it, and is left out."""
+    """Return the tool or the prompt of a request. Omit the address of a resource, which may contain secrets."""
     match method:
         case "tools/call":
             return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": str(params.get("name"))}
@@ -204,7 +205,7 @@ def _target(method: str, params: Mapping[str, Any]) -> dict[str, str]:
             return {}
 
 
-def _mcp(method: str, kind: OperationKind, attributes: dict[str, str]) -> OperationSpec:
+def _mcp_operation(method: str, kind: OperationKind, attributes: dict[str, str]) -> OperationSpec:
     target = attributes.get("gen_ai.tool.name") or attributes.get("gen_ai.prompt.name")
     name = f"{method} {target}" if target else method
     duration: DurationMetric | None = "mcp.client.operation.duration" if kind == "client" else None
@@ -213,7 +214,7 @@ def _mcp(method: str, kind: OperationKind, attributes: dict[str, str]) -> Operat
 
 
 def count_tokens(model: tuple[str, str] | None, *, input_tokens: int, output_tokens: int) -> None:
-    """Count tokens of a request to a model, given as its provider and its name, or of a turn as a whole."""
+    """Count the tokens of a model request, given its provider and model, or of a whole turn."""
     if _tracer is None:
         return
     name = "invoke_agent" if model is None else "chat"
@@ -224,7 +225,7 @@ def count_tokens(model: tuple[str, str] | None, *, input_tokens: int, output_tok
 
 
 def observe(names: Mapping[str, str], read: ReadFigures) -> None:
-    """Have figures measured whenever metrics are sent; `read` is called in a thread of the exporter."""
+    """Measure figures at each export. `read` is called in a thread of the exporter."""
     if _tracer is not None:
         _tracer.observe(names, read)
 
@@ -232,7 +233,7 @@ def observe(names: Mapping[str, str], read: ReadFigures) -> None:
 def usage_attributes(
     *, input_tokens: int, output_tokens: int, cached_read: int, cached_write: int, thought: int
 ) -> dict[str, int]:
-    """Return the attributes for the tokens of an operation; those for parts that are zero are left out."""
+    """Return the attributes for the tokens of an operation. Omit parts that are zero."""
     parts = {
         "gen_ai.usage.cache_read.input_tokens": cached_read,
         "gen_ai.usage.cache_creation.input_tokens": cached_write,
@@ -246,12 +247,12 @@ def usage_attributes(
 
 
 def prompt_attribute(text: str) -> dict[str, str]:
-    """Return the attribute for the text of a person."""
+    """Return the attribute for the user's text."""
     return {"gen_ai.input.messages": _encode([{"role": "user", "parts": [{"type": "text", "content": text}]}])}
 
 
 def answer_attribute(text: str, finish_reason: str) -> dict[str, str]:
-    """Return the attribute for the text of a model."""
+    """Return the attribute for the model's text."""
     message = {"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": finish_reason}
     return {"gen_ai.output.messages": _encode([message])}
 

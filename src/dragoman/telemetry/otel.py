@@ -1,4 +1,4 @@
-"""Operations as spans and metrics of OpenTelemetry; imported only once telemetry is on."""
+"""Operations as OpenTelemetry spans and metrics. This module is imported only while telemetry is on."""
 
 import asyncio
 import time
@@ -21,11 +21,11 @@ _TOKENS = tuple(4**power for power in range(14))
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER}
 
 MAX_META_CHARACTERS = 8_192
-"""Of one key of a trace's context in `_meta`: the limit of W3C Baggage, the longest of the three."""
+"""The size limit of one trace context key in `_meta`: the limit of W3C Baggage, the longest of the three."""
 
 
 class OtelTracer:
-    """Opens spans, and measures what they cover."""
+    """Opens spans and records their metrics."""
 
     def __init__(self, tracers: TracerProvider, meters: MeterProvider, *, captures_content: bool) -> None:
         self.captures_content = captures_content
@@ -48,7 +48,7 @@ class OtelTracer:
         self.first_chunks = meter.create_histogram(
             "gen_ai.client.operation.time_to_first_chunk",
             unit="s",
-            description="Time to the first piece of an answer.",
+            description="Time to the first part of an answer.",
             explicit_bucket_boundaries_advisory=_SECONDS,
         )
         self._tokens = meter.create_histogram(
@@ -59,15 +59,14 @@ class OtelTracer:
         )
 
     def open(self, spec: OperationSpec, meta: Mapping[str, Any] | None = None) -> Operation:
-        """Return an operation, whose parent is the context of `meta` if that has one, else the current one."""
+        """Return an operation. Its parent is the context in `meta`, or else the current one."""
         return _SpanOperation(self, self._tracer, spec, _extract(meta))
 
     def observe(self, names: Mapping[str, str], read: ReadFigures) -> None:
-        """Measure figures whenever metrics are sent; names that end in `_total` only go up."""
+        """Measure figures at each export. Figures whose names end in `_total` only increase."""
 
-        def look(name: str) -> Callable[[CallbackOptions], list[Observation]]:
-            def values(options: CallbackOptions) -> list[Observation]:
-                del options
+        def callback_for(name: str) -> Callable[[CallbackOptions], list[Observation]]:
+            def values(_options: CallbackOptions) -> list[Observation]:
                 return [Observation(value, dict(labels)) for each, value, labels in read() if each == name]
 
             return values
@@ -77,17 +76,17 @@ class OtelTracer:
             make = (
                 self.meter.create_observable_counter if name.endswith("_total") else self.meter.create_observable_gauge
             )
-            make(dotted, [look(name)], description=meaning)
+            make(dotted, [callback_for(name)], description=meaning)
 
     def count_tokens(self, attributes: Attributes, *, input_tokens: int, output_tokens: int) -> None:
-        """Add to the metric of tokens."""
+        """Add to the token metric."""
         for kind, count in (("input", input_tokens), ("output", output_tokens)):
             if count:
                 self._tokens.record(count, {**attributes, "gen_ai.token.type": kind})
 
 
 class _SpanOperation(Operation):
-    """An operation with a span of its own, from `begin` to `end`."""
+    """An operation with a span, from `begin` to `end`."""
 
     def __init__(
         self, owner: OtelTracer, tracer: trace.Tracer, spec: OperationSpec, parent: context.Context | None
@@ -110,7 +109,7 @@ class _SpanOperation(Operation):
         )
         self._token = context.attach(trace.set_span_in_context(self._span, self._parent))
 
-    def note(self, attributes: Attributes) -> None:
+    def set_attributes(self, attributes: Attributes) -> None:
         self._span.set_attributes(dict(attributes))
 
     def fail(self, kind: str, reason: str = "") -> None:
@@ -118,12 +117,12 @@ class _SpanOperation(Operation):
         self._span.set_attribute("error.type", kind)
         self._span.set_status(Status(StatusCode.ERROR, reason if reason and self.captures_content else None))
 
-    def note_first_chunk(self) -> None:
+    def record_first_chunk(self) -> None:
         passed_s = time.monotonic() - self._began
         self._span.set_attribute("gen_ai.response.time_to_first_chunk", passed_s)
         self._owner.first_chunks.record(passed_s, self._measured())
 
-    def carry(self, meta: dict[str, Any] | None = None) -> dict[str, Any] | None:
+    def inject(self, meta: dict[str, Any] | None = None) -> dict[str, Any] | None:
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(self._span))
         carried = {key: carrier[key] for key in META_KEYS if key in carrier}
@@ -146,7 +145,7 @@ class _SpanOperation(Operation):
 
 
 def _extract(meta: Mapping[str, Any] | None) -> context.Context | None:
-    """Return the context that `_meta` of a peer names, if any; values of another type or size are no context."""
+    """Return the context in the `_meta` of a peer, if any. Ignore values of a wrong type or size."""
     values = {key: meta.get(key) for key in META_KEYS} if meta else {}
     carrier = {
         key: value for key, value in values.items() if isinstance(value, str) and len(value) <= MAX_META_CHARACTERS
@@ -155,6 +154,6 @@ def _extract(meta: Mapping[str, Any] | None) -> context.Context | None:
 
 
 def _error_type(error: BaseException) -> str:
-    """Return a word for an error: the code of a JSON-RPC error, else its class."""
+    """Return the `error.type` of an error: the code of a JSON-RPC error, or else the name of its class."""
     code = getattr(error, "code", None)
     return str(code) if isinstance(code, int) else type(error).__qualname__

@@ -1,9 +1,9 @@
-"""The providers of a process that telemetry was asked for by its environment.
+"""The OpenTelemetry providers of a process whose environment asks for telemetry.
 
-A program that has set its own for the whole process keeps them. Otherwise they are made as the specification of the
-variables says: `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` name the exporters (`otlp` unless told, `console`,
-`none`, or one of another package), and the exporters and the SDK read the other variables themselves. Over OTLP the
-protocol is `http/protobuf` unless `OTEL_EXPORTER_OTLP_PROTOCOL` says otherwise.
+If the program has set providers for the whole process, they are kept. Otherwise new ones are created as the
+specification of the variables says. `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` name the exporters: `otlp` by
+default, `console`, `none`, or one of another package. The exporters and the SDK read the other variables themselves.
+The OTLP protocol is `http/protobuf`, unless `OTEL_EXPORTER_OTLP_PROTOCOL` names another.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from dragoman.telemetry.setup import TelemetryUnavailable
+from dragoman.telemetry.setup import TelemetryError
 
 HTTP = "http/protobuf"
 _OTLP = {HTTP: "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
 class Providers(msgspec.Struct, frozen=True):
-    """The providers of a process, and the function that sends their last data and ends them."""
+    """The providers of a process, and a function that exports their last data and shuts them down."""
 
     tracer: trace.TracerProvider
     meter: metrics.MeterProvider
@@ -33,7 +33,7 @@ class Providers(msgspec.Struct, frozen=True):
 
 
 def make_providers(environ: Mapping[str, str], service: str) -> Providers:
-    """Return the providers of the program, or make them; raises TelemetryUnavailable."""
+    """Return the providers of the program, or create them. Raises TelemetryError."""
     own_traces, own_metrics = trace.get_tracer_provider(), metrics.get_meter_provider()
     ends: list[Callable[[], Any]] = []
     resource = _resource(environ, service)
@@ -59,7 +59,7 @@ def make_providers(environ: Mapping[str, str], service: str) -> Providers:
 
 
 def _resource(environ: Mapping[str, str], service: str) -> Resource:
-    """Return the resource, with our name for the service unless the environment has one."""
+    """Return the resource. Add our service name unless the environment has one."""
     named: dict[str, str] = {}
     if not environ.get("OTEL_SERVICE_NAME") and f"{SERVICE_NAME}=" not in environ.get("OTEL_RESOURCE_ATTRIBUTES", ""):
         named[SERVICE_NAME] = service
@@ -67,7 +67,7 @@ def _resource(environ: Mapping[str, str], service: str) -> Resource:
 
 
 def _exporter(environ: Mapping[str, str], signal: str) -> Any:
-    """Return the exporter of a signal, None for none; raises TelemetryUnavailable."""
+    """Return the exporter of a signal, or None if the variable says none. Raises TelemetryError."""
     variable = f"OTEL_{signal.upper()}_EXPORTER"
     name = environ.get(variable, "").strip() or "otlp"
     if name == "none":
@@ -76,12 +76,14 @@ def _exporter(environ: Mapping[str, str], signal: str) -> Any:
         protocol = _protocol(environ, signal)
         name = _OTLP.get(protocol, "")
         if not name:
-            raise TelemetryUnavailable(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}; expected {' or '.join(_OTLP)}")
+            raise TelemetryError(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}. Expected {' or '.join(_OTLP)}")
     found = [*entry_points(group=f"opentelemetry_{signal}_exporter", name=name)]
     if not found:
-        package = "opentelemetry-exporter-otlp-proto-grpc" if name == "otlp_proto_grpc" else "the package that has it"
-        raise TelemetryUnavailable(
-            f"there is no exporter {name!r} for {signal}; install {package}, or set {variable} to otlp, console or none"
+        package = (
+            "opentelemetry-exporter-otlp-proto-grpc" if name == "otlp_proto_grpc" else "the package that provides it"
+        )
+        raise TelemetryError(
+            f"there is no exporter {name!r} for {signal}. Install {package}, or set {variable} to otlp, console or none"
         )
     return found[0].load()()
 

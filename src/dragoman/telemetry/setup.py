@@ -1,7 +1,7 @@
-"""Turning telemetry on: by the standard variables of OpenTelemetry, or by a program for itself.
+"""Turns telemetry on, by the standard OpenTelemetry variables or by a program's call.
 
-A process begins to load OpenTelemetry with its first session, in a thread, and waits for it before the first prompt:
-`initialize` is answered before. What cannot be loaded is told once, and the process goes on without telemetry.
+A process starts to load OpenTelemetry in a thread with its first session, and waits for it before the first prompt.
+`initialize` is answered before that. If loading fails, the problem is logged once and telemetry stays off.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 LAST_EXPORT_S = 3.0
-"""How long the end of a process may wait for a collector: an editor kills an agent that takes much longer."""
+"""How long the end of a process may wait for a collector. An editor kills an agent that takes much longer."""
 
-_WANTED_BY = (
+_ENABLING = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
@@ -39,39 +39,39 @@ _log = logging.getLogger("dragoman.telemetry")
 _loading: "Future[None] | None" = None
 
 
-class TelemetryUnavailable(DragomanError):
-    """Telemetry was asked for and cannot be had; the message says what to do."""
+class TelemetryError(DragomanError):
+    """Telemetry was requested but cannot be used. The message says how to fix it."""
 
 
-def is_wanted(environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether the environment asks for telemetry: it names a collector or an exporter, and does not disable it."""
+def is_requested(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the environment names a collector or an exporter and does not disable telemetry."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    return any(environ.get(name, "").strip().lower() not in {"", "none"} for name in _WANTED_BY)
+    return any(environ.get(name, "").strip().lower() not in {"", "none"} for name in _ENABLING)
 
 
 def captures_content(environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether the environment allows the text of prompts, answers and results in spans."""
+    """Return whether the environment allows the text of prompts, answers and results in spans."""
     return environ.get(_CAPTURE, "").strip().lower() in _CAPTURING
 
 
-def begin_start(service: str) -> None:
-    """Begin to load what the environment asks for, once in a process; `service` is its name unless it has one."""
+def start_loading(service: str) -> None:
+    """Start to load telemetry if the environment asks for it, once per process. `service` is its default name."""
     global _loading  # noqa: PLW0603 -- one process has one telemetry, as in OpenTelemetry itself
-    if _loading is None and not is_on() and is_wanted():
+    if _loading is None and not is_on() and is_requested():
         _loading = load_in_background(lambda: _start(service))
 
 
-async def start() -> None:
-    """Wait until telemetry is on that was begun; returns at once if none was."""
+async def wait_loaded() -> None:
+    """Wait until telemetry is loaded. Return at once if it is not loading."""
     if _loading is not None and not _loading.done():
         await asyncio.wrap_future(_loading)
 
 
 def enable(*, tracer_provider: "TracerProvider | None" = None, meter_provider: "MeterProvider | None" = None) -> None:
-    """Trace and measure with the providers of the program, by default those that it has set for the whole process.
+    """Trace and measure with the given providers. The default is the providers set for the whole process.
 
-    The program starts and ends them. Raises TelemetryUnavailable when OpenTelemetry is not installed.
+    The program starts them and shuts them down. Raises TelemetryError if OpenTelemetry is not installed.
     """
     try:
         from opentelemetry import metrics, trace
@@ -90,11 +90,11 @@ def enable(*, tracer_provider: "TracerProvider | None" = None, meter_provider: "
 def _start(service: str) -> None:
     try:
         tracer, shut_down = _load(service)
-    except TelemetryUnavailable as problem:
-        _log.error("there will be no telemetry: %s", problem)
+    except TelemetryError as problem:
+        _log.error("telemetry is off: %s", problem)
         return
-    except Exception:  # noqa: BLE001 -- boundary: a library that fails in setting up must not cost anybody a turn
-        _log.error("there will be no telemetry: OpenTelemetry could not be set up", exc_info=True)
+    except Exception:  # noqa: BLE001 -- boundary: a library that fails to set up must not fail a turn
+        _log.error("telemetry is off: OpenTelemetry could not be set up", exc_info=True)
         return
     atexit.register(_end_in_time, shut_down)
     use_tracer(tracer)
@@ -111,14 +111,14 @@ def _load(service: str) -> tuple[Any, Any]:
     return tracer, providers.shut_down
 
 
-def _not_installed(error: ImportError) -> TelemetryUnavailable:
+def _not_installed(error: ImportError) -> TelemetryError:
     from dragoman.installation import how_to_add
 
-    return TelemetryUnavailable(f"{error.name or 'OpenTelemetry'} is not installed; {how_to_add('otel')}")
+    return TelemetryError(f"{error.name or 'OpenTelemetry'} is not installed; {how_to_add('otel')}")
 
 
 def _end_in_time(shut_down: Any) -> None:
-    """Send what is left, in a thread that the process does not wait for any longer than this."""
+    """Export the remaining data in a thread. Wait at most `LAST_EXPORT_S` for it."""
     ending = threading.Thread(target=shut_down, name="dragoman-telemetry-end", daemon=True)
     ending.start()
     ending.join(LAST_EXPORT_S)

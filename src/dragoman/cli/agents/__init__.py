@@ -1,4 +1,4 @@
-"""`dragoman agents`: the agents that are known by name; one can be checked, installed and removed."""
+"""`dragoman agents`: list, check, install and remove agents, and update the registry."""
 
 import argparse
 import shlex
@@ -9,25 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.cli.agents.known import (
-    MAX_FILE_BYTES,
-    OWN_FILE,
-    REGISTRY_FILE,
-    NamedAgent,
-    decode_registry,
-    known_agents,
-    read_file,
-    read_registry,
-)
+from dragoman.catalog.known import OWN_FILE, REGISTRY_FILE, NamedAgent, known_agents
+from dragoman.catalog.registry import MAX_FILE_BYTES, decode_registry, read_file, read_registry
 from dragoman.cli.options import UsageError, describe_unknown
-from dragoman.cli.output import complain, print_json
+from dragoman.cli.output import print_error, print_json
 from dragoman.errors import DragomanError
 from dragoman.home import home
 from dragoman.text import one_line
 
 
-class _AgentRow(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An agent, without the values of its environment, which may be secret."""
+class _AgentRow(msgspec.Struct, omit_defaults=True):
+    """An agent in the list. The values of its environment may be secret, so only their names are shown."""
 
     name: str
     source: str
@@ -39,7 +31,7 @@ class _AgentRow(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def main(options: argparse.Namespace) -> int:
-    """List, check, install or remove agents, or take another copy of the registry; 1 when that cannot be done."""
+    """List, check, install or remove agents, or update the registry. Return 1 on failure."""
     try:
         if options.action == "check":
             return _check(options.name)
@@ -55,26 +47,24 @@ def main(options: argparse.Namespace) -> int:
     except UsageError:
         raise
     except DragomanError as error:
-        complain("agents", error)
+        print_error("agents", error)
         return 1
 
 
 def _check(name: str) -> int:
-    """Judge an agent as `dragoman check agent -- NAME` does."""
+    """Check an agent as `dragoman check agent -- NAME` does."""
     from dragoman.cli import main as run_command
 
     if name not in (known := known_agents(home())):
         raise UsageError(describe_unknown("agent", name, known))
-    return run_command(["check", "agent", "--name", name, "--", name])
+    return run_command(["check", "agent", "--report-name", name, "--", name])
 
 
 def _update(source: str, path: Path) -> int:
-    """Take a copy of the registry, from a file or an address, if it is one; the old copy stays otherwise."""
+    """Replace our copy of the registry with a file or URL. An invalid registry leaves the old copy in place."""
     text = _download(source) if "://" in source else read_file(Path(source))
     if text is None:
-        raise UsageError(
-            f"there is no file {source}; name a copy of the registry's registry.json, or its https address"
-        )
+        raise UsageError(f"there is no file {source}; expected a registry.json file or its https URL")
     before = {each.id: each.version for each in read_registry(path)}
     after = {each.id: each.version for each in decode_registry(Path(source), text)}
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,15 +74,17 @@ def _update(source: str, path: Path) -> int:
     added, removed = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
     changed = sorted(name for name in after.keys() & before.keys() if after[name] != before[name])
     print(f"{path} has {len(after)} agents now.")
-    for words, names in (("new", added), ("another version", changed), ("gone", removed)):
+    for label, names in (("new", added), ("new version", changed), ("gone", removed)):
         if names:
-            print(one_line(f"{words}: {', '.join(names)}"))
+            print(one_line(f"{label}: {', '.join(names)}"))
     return 0
 
 
 def _download(url: str) -> bytes:
-    """Fetch a registry; raises DownloadFailed."""
-    from dragoman.cli.agents.download import download
+    """Download a registry. Raises DownloadError or UsageError."""
+    if not url.startswith("https://"):
+        raise UsageError(f"{url} is not an https address, so its content cannot be trusted; expected https")
+    from dragoman.catalog.download import download
 
     text = BytesIO()
     download(url, text, MAX_FILE_BYTES)
@@ -108,8 +100,8 @@ def _list(options: argparse.Namespace) -> int:
             print(line)
     else:
         print(
-            f"No agents are known by name, and none is on PATH. Put them into {home() / OWN_FILE}, or take a copy of "
-            f"the ACP registry into {home() / REGISTRY_FILE} with dragoman agents update FILE.",
+            f"No agents are known, and none is on PATH. Add agents to {home() / OWN_FILE}, or download the ACP "
+            f"registry to {home() / REGISTRY_FILE} with dragoman agents update FILE.",
             file=sys.stderr,
         )
     return 0

@@ -1,4 +1,4 @@
-"""`dragoman chat`: talk with an agent in the terminal."""
+"""`dragoman chat`: chat with an agent in the terminal."""
 
 import argparse
 import io
@@ -8,14 +8,21 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory, prefer_agent
+from dragoman.cli.agent_choice import (
+    ChosenAgent,
+    check_own_agent,
+    choose_agent,
+    choose_directory,
+    model_to_set,
+    prefer_agent,
+)
 from dragoman.cli.chat.background import AgentThread, SessionOpener
-from dragoman.cli.chat.local import AgentSwitched
-from dragoman.cli.chat.options import choose
+from dragoman.cli.chat.local import AgentSwitchedError
 from dragoman.cli.exit_codes import USAGE
 from dragoman.cli.failure import exit_code_of, explain
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain, start_log
+from dragoman.cli.output import print_error, start_log
+from dragoman.cli.session_options import choose
 from dragoman.client import Session
 from dragoman.errors import DragomanError
 
@@ -23,7 +30,7 @@ HISTORY = "chat-history"
 
 
 def main(options: argparse.Namespace) -> int:
-    """Talk until the person leaves, or stdin ends."""
+    """Chat until the user leaves or stdin ends."""
     agent = prefer_agent(options, choose_agent(options))
     if options.agent and not agent.is_own:
         raise UsageError("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
@@ -31,38 +38,38 @@ def main(options: argparse.Namespace) -> int:
     start_log("CRITICAL")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to end
+            stream.reconfigure(errors="replace")  # a terminal may lack a character
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
     if agent.is_own:
         try:
             check_own_agent(options.model, options.agent)
         except DragomanError as error:
-            complain("chat", error)
+            print_error("chat", error)
             return USAGE
     try:
-        if _has_person() and agent.is_own:
+        if _is_interactive() and agent.is_own:
             from dragoman.cli.model_choice import choose_at_start
 
             agent = choose_at_start(options, agent, cwd, input, print)
         return _chat(options, agent, cwd)
     except DragomanError as error:
-        complain("chat", explain(error, is_own=agent.is_own))
+        print_error("chat", explain(error, is_own=agent.is_own))
         return exit_code_of(error, is_own=agent.is_own)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
-def _has_person() -> bool:
+def _is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
-    """Talk with the agent, and with each that the person goes on to."""
+    """Chat with the agent, and then with each agent that the user switches to."""
     while True:
         try:
             _talk_with(agent, options, cwd)
-        except AgentSwitched as switched:
+        except AgentSwitchedError as switched:
             agent = ChosenAgent(switched.command)
             options.model = options.session = None
             options.is_continued = False
@@ -71,13 +78,14 @@ def _chat(options: argparse.Namespace, agent: ChosenAgent, cwd: Path) -> int:
 
 
 def _talk_with(agent: ChosenAgent, options: argparse.Namespace, cwd: Path) -> None:
-    has_person = _has_person()
-    with AgentThread(agent, has_person=has_person) as background:
+    is_interactive = _is_interactive()
+    with AgentThread(agent, is_interactive=is_interactive) as background:
         opener = SessionOpener(background, cwd, [Path(name).absolute() for name in options.mcp])
         session = _open(opener, options)
-        if options.model and not agent.is_own:
-            background.call(choose(session, "model", options.model))
-        if has_person:
+        model = model_to_set(options)
+        if model is not None:
+            background.call(choose(session, "model", model))
+        if is_interactive:
             _talk(background, opener, session)
         else:
             from dragoman.cli.chat.piped import PipedChat
@@ -103,6 +111,5 @@ def _open(opener: SessionOpener, options: argparse.Namespace) -> Session:
     return opener.newest() if options.is_continued else opener.new()
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
-    del frame
+def _stop(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""A conversation at a terminal: a person writes, the agent works, and each can interrupt the other."""
+"""A conversation at a terminal. The user types, the agent works, and each can interrupt the other."""
 
 import signal
 from collections.abc import Generator
@@ -19,26 +19,28 @@ from dragoman.cli.chat.background import (
 from dragoman.cli.chat.entry import PromptInput, fill_in
 from dragoman.cli.chat.local import START, LocalCommands, complete
 from dragoman.cli.chat.mentions import link_mentions
-from dragoman.cli.chat.options import find_option
-from dragoman.cli.chat.own_work import OwnWork
+from dragoman.cli.chat.unprompted import UnpromptedWork
 from dragoman.cli.chat.view import MARK, TurnView, note
 from dragoman.cli.failure import explain
+from dragoman.cli.session_options import find_option
 from dragoman.cli.terminal.input_line import InputLine
 from dragoman.cli.terminal.keys import ESCAPE, WAIT_S, Keyboard
 from dragoman.cli.terminal.permission import PermissionChoice, answer_row, find_choices, find_refusal, question_rows
 from dragoman.cli.terminal.screen import Screen
-from dragoman.client import Done, Elicitation, Question, Session
-from dragoman.errors import DragomanError, ProcessDied
+from dragoman.client import Elicitation, Session
+from dragoman.client.events import TurnFinished
+from dragoman.client.policies import PermissionQuestion
+from dragoman.errors import DragomanError, ProcessDiedError
 from dragoman.protocol import v1
-from dragoman.text import clean_text, one_line
+from dragoman.text import clean_text, one_line, visible
 
 
-class PersonLeft(Exception):
-    """The person wants to leave."""
+class UserLeftError(Exception):
+    """The user wants to leave."""
 
 
 class ChatConversation:
-    """One person, one agent, one session at a time."""
+    """A conversation of one user with one agent, in one session at a time."""
 
     def __init__(
         self, background: AgentThread, opener: SessionOpener, screen: Screen, history: Path, *, colour: bool
@@ -53,65 +55,65 @@ class ChatConversation:
         self._local = LocalCommands(self)
         self._entry = PromptInput(history, lambda line, word: complete(self, line, word), colour=colour)
         self._line = InputLine()
-        self._own_work = OwnWork(self.view, lambda: self.session.events_between_turns)
+        self._unprompted = UnpromptedWork(self.view, lambda: self.session.events_between_turns)
         self._interrupts = 0
 
     def enter(self, session: Session) -> None:
-        """Continue a session, and show its history."""
+        """Switch to a session and show its history."""
         self.session = session
         agent = self.background.agent
         option = find_option(session, "model")
-        words = [agent.name, option.current if option else "", one_line(session.title or ""), session.cwd]
+        facts = [agent.name, option.current if option else "", one_line(session.title or ""), visible(session.cwd)]
         self.screen.begin_block()
-        note(self.screen, one_line(" · ".join(filter(None, words))))
+        note(self.screen, one_line(" · ".join(filter(None, facts))))
         if session.history:
             for event in session.history:
                 self.view.show(event)
             self.view.finish()
             self.screen.begin_block()
-            note(self.screen, "This was said before. Go on:")
+            note(self.screen, "Earlier in this conversation:")
         elif option is not None and option.current == "guide":
             self._introduce_guide()
 
     def _introduce_guide(self) -> None:
-        """Say that no language model answers, and what can be tried all the same."""
+        """Explain that no language model is connected, and suggest prompts that work without one."""
         agent = self.background.agent
         methods = (agent.capabilities.meta or {}).get(START)
         if not methods:
             return
         place = {"cwd": self.session.cwd, "sessionId": self.session.id}
-        told = self.background.call(agent.call_extension(methods["introduce"], place))
-        note(self.screen, clean_text(str(told["words"])))
-        note(self.screen, f"Try: {one_line(' · '.join(told['prompts']))}")
-        note(self.screen, ":connect connects a language model")
+        introduction = self.background.call(agent.call_extension(methods["introduce"], place))
+        note(self.screen, clean_text(str(introduction["words"])))
+        note(self.screen, f"Try: {one_line(' · '.join(introduction['prompts']))}")
+        note(self.screen, ":connect sets up a language model")
 
     def run(self) -> None:
-        """Talk until the person leaves; raises DragomanError when the agent is gone."""
-        note(self.screen, ":help tells more, Ctrl-D leaves")
+        """Chat until the user leaves. Raises DragomanError when the agent ends."""
+        note(self.screen, ":help lists the commands, Ctrl-D exits")
         try:
             while True:
-                self._own_work.show_all()
+                self._unprompted.show_all()
                 text = self._read()
                 if text.strip():
-                    self._own_work.show_all()
+                    self._unprompted.show_all()
                     self._handle(text)
-        except (PersonLeft, EOFError):
+        except (UserLeftError, EOFError):
             self.view.pause()
 
     def leave(self) -> None:
         """End the conversation."""
-        raise PersonLeft
+        raise UserLeftError
 
-    def tell(self, text: str, style: str = "dim") -> None:
-        """Say something of our own."""
+    def note(self, text: str, style: str = "dim") -> None:
+        """Show a note from dragoman, not from the agent."""
         note(self.screen, text, style)
 
-    def ask(self, words: str) -> str:
-        """Return one line of the person, which is no part of the history; raises EOFError."""
-        return self._entry.read_answer(words)
+    def ask(self, question: str) -> str:
+        """Return one line from the user, without adding it to the history. Raises EOFError."""
+        return self._entry.read_answer(question)
 
     def prompt(self, text: str) -> None:
-        """Give the agent a prompt and show the turn to its end."""
+        """Send a prompt to the agent and show the turn to its end."""
         blocks = [v1.TextContent(text=text), *link_mentions(self.opener.cwd, text), *self.images]
         self.images = []
         self.screen.is_fresh = False
@@ -131,30 +133,30 @@ class ChatConversation:
             count = len(self.images)
             attached = f"[{count} image{'s' if count > 1 else ''}] " if count else ""
             try:
-                with self._line.beside(self._own_work):
+                with self._line.showing(self._unprompted):
                     return self._entry.read(f"{attached}{MARK}")
             except KeyboardInterrupt:
                 print()
                 if interrupted:
-                    raise PersonLeft from None
+                    raise UserLeftError from None
                 interrupted = True
-                self.tell("Ctrl-C once more leaves")
+                self.note("press Ctrl-C again to exit")
 
     def _handle(self, text: str) -> None:
         self.screen.is_fresh = False
         try:
             if not self._local.run(text):
                 self.prompt(text)
-        except ProcessDied:
+        except ProcessDiedError:
             raise
         except KeyboardInterrupt:
-            self.tell("interrupted")
+            self.note("interrupted")
         except DragomanError as error:
             self.screen.begin_block()
             note(self.screen, clean_text(explain(error, is_own=self.background.is_own)), "red")
 
     def _follow(self) -> None:
-        done: Done | None = None
+        done: TurnFinished | None = None
         while True:
             match self._next():
                 case None:
@@ -162,7 +164,7 @@ class ChatConversation:
                 case TurnEvents(events, proceed):
                     for event in events:
                         self.view.show(event)
-                        done = event if isinstance(event, Done) else done
+                        done = event if isinstance(event, TurnFinished) else done
                     self.view.draw(is_over=done is not None)
                     proceed()
                 case AgentAsks() as asks:
@@ -183,11 +185,11 @@ class ChatConversation:
 
     def _interrupt(self) -> None:
         if self._interrupts > 1:
-            raise PersonLeft
+            raise UserLeftError
         self.background.cancel(self.session)
-        self.view.note_cancel()
+        self.view.mark_cancelled()
         self.view.pause()
-        self.tell("cancelling; Ctrl-C once more leaves", "yellow")
+        self.note("cancelling; press Ctrl-C again to exit", "yellow")
 
     def _ask(self, asks: AgentAsks) -> None:
         if asks.answer.cancelled():
@@ -199,11 +201,11 @@ class ChatConversation:
         else:
             self._ask_permission(asks, asks.question)
 
-    def _ask_permission(self, asks: AgentAsks, question: Question) -> None:
+    def _ask_permission(self, asks: AgentAsks, question: PermissionQuestion) -> None:
         choices = find_choices(question)
-        self._keys.forget()
+        self._keys.drop_pending()
         self.screen.add(question_rows(question, choices, self.screen.width))
-        self.view.note_question(question.tool_call.tool_call_id)
+        self.view.mark_shown(question.tool_call.tool_call_id)
         while not asks.answer.cancelled() and not self._interrupts:
             key = self._keys.read()
             choice = find_refusal(question, choices) if key == ESCAPE else _find_choice(choices, key)
@@ -215,15 +217,14 @@ class ChatConversation:
 
     def _fill_in(self, asks: AgentAsks, elicitation: Elicitation) -> None:
         with self._keys.loud():
-            answer(asks, fill_in(elicitation, self._entry.read_answer, self.tell))
+            answer(asks, fill_in(elicitation, self._entry.read_answer, self.note))
 
     @contextmanager
     def _interruptible(self) -> Generator[None]:
-        """Take Ctrl-C as something that happens, not as an exception in the middle of a row."""
+        """Turn Ctrl-C into an inbox item, so that it does not raise in the middle of a row."""
         self._interrupts = 0
 
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            del number, frame
+        def interrupt(_number: int, _frame: FrameType | None) -> None:
             self._interrupts += 1
             self.background.inbox.put(Interrupted())
 

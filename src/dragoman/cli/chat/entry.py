@@ -1,7 +1,7 @@
-"""The line where a person writes: readline, with a history that is kept, completion, and more than one line.
+"""The input line: readline with a saved history, completion and multi-line input.
 
-A line goes on after a trailing backslash; three quotes alone begin and end a longer text; Alt-Enter breaks the line in
-place where readline is GNU's. What is pasted comes in as it is.
+A trailing backslash continues the line. Three quotes on their own line begin and end a longer text. With GNU readline,
+Alt-Enter inserts a line break. Pasted text is kept as it is.
 """
 
 import json
@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dragoman.client import Elicitation, Reply, accept, decline
-from dragoman.client.elicitation import find_problems
+from dragoman.client import Elicitation, ElicitationResponse, accept, decline
+from dragoman.client.services.elicitation import find_problems
 from dragoman.files.private_file import PrivateFile
 from dragoman.protocol import v1
 from dragoman.text import one_line, visible
@@ -29,11 +29,11 @@ MAX_HISTORY = 2000
 QUOTES = '"""'
 
 Complete = Callable[[str, str], Sequence[str]]
-"""Returns what could stand instead of a word (the second), given the line so far."""
+"""Returns the completions of a word (the second argument), given the line up to the cursor."""
 
 
 class PromptInput:
-    """Reads the lines of a person."""
+    """Reads the lines that the user types."""
 
     def __init__(self, history: Path, complete: Complete, *, colour: bool) -> None:
         self._history = history
@@ -44,7 +44,7 @@ class PromptInput:
             self._set_up(readline)
 
     def read(self, prompt: str) -> str:
-        """Return the text; raises EOFError at Ctrl-D and KeyboardInterrupt at Ctrl-C."""
+        """Return the text. Raises EOFError on Ctrl-D and KeyboardInterrupt on Ctrl-C."""
         line = self._line(prompt)
         if line.strip() == QUOTES:
             return self._remember(self._quoted())
@@ -55,7 +55,7 @@ class PromptInput:
         return self._remember("\n".join(lines))
 
     def read_answer(self, prompt: str) -> str:
-        """Return one line that is no part of the history."""
+        """Return one line without adding it to the history."""
         return self._line(prompt)
 
     def _quoted(self) -> str:
@@ -67,7 +67,7 @@ class PromptInput:
     def _line(self, prompt: str) -> str:
         if not self._colour:
             return input(prompt)
-        # readline has to know which characters take no room.
+        # \x01 and \x02 mark characters that readline must not count as width.
         return input(f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02")
 
     def _set_up(self, readline: ModuleType) -> None:
@@ -97,7 +97,7 @@ class PromptInput:
             return []
         texts = [_decode(line) for line in lines[-MAX_HISTORY:]]
         if len(lines) > 2 * MAX_HISTORY:
-            with suppress(OSError):  # a long history is better than none
+            with suppress(OSError):  # if trimming fails, the long history still works
                 PrivateFile(self._history).replace("".join(f"{line}\n" for line in lines[-MAX_HISTORY:]).encode())
         return [text for text in texts if text]
 
@@ -112,7 +112,7 @@ class PromptInput:
             with open(os.open(self._history, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:  # noqa: PTH123 -- the mode
                 file.write(f"{json.dumps(kept)}\n")
         except OSError as error:
-            print(f"(the history is not kept: {error.strerror})", file=sys.stderr)
+            print(f"(the history cannot be saved: {error.strerror})", file=sys.stderr)
         return text
 
 
@@ -125,39 +125,39 @@ def _decode(line: str) -> str:
 
 
 Ask = Callable[[str], str]
-Tell = Callable[[str], None]
+Show = Callable[[str], None]
 
 
-def fill_in(elicitation: Elicitation, ask: Ask, tell: Tell) -> Reply:
-    """Show the question and return the person's answer."""
-    tell(f"The agent asks: {one_line(elicitation.message)}")
+def fill_in(elicitation: Elicitation, ask: Ask, show: Show) -> ElicitationResponse:
+    """Show an elicitation and return the user's answer."""
+    show(f"The agent asks: {one_line(elicitation.message)}")
     try:
         if elicitation.schema is None:
-            tell(f"It wants you to open this page: {visible(elicitation.url or '')}")
-            return accept() if ask("Open it yourself, then write yes [yes/no] ").strip().lower() in _YES else decline()
-        tell("Enter takes what stands in brackets, Ctrl-C declines.")
-        return accept(_ask_fields(elicitation.schema, ask, tell))
+            show(f"It asks you to open this page: {visible(elicitation.url or '')}")
+            return accept() if ask("Open it, then type yes [yes/no] ").strip().lower() in _YES else decline()
+        show("Enter accepts the value in brackets, Ctrl-C declines.")
+        return accept(_ask_fields(elicitation.schema, ask, show))
     except (KeyboardInterrupt, EOFError):
-        tell("declined")
+        show("declined")
         return decline()
 
 
 _YES = ("y", "yes", "true", "1")
 
 
-def _ask_fields(schema: v1.ElicitationSchema, ask: Ask, tell: Tell) -> dict[str, Any]:
+def _ask_fields(schema: v1.ElicitationSchema, ask: Ask, show: Show) -> dict[str, Any]:
     content: dict[str, Any] = {}
     required = schema.required or ()
     for name, field in schema.properties.items():
         single = v1.ElicitationSchema(properties={name: field}, required=[name] if name in required else [])
         while True:
             value = _read(field, ask(_label(name, field, is_required=name in required)))
-            given = {} if value is None else {name: value}
-            problems = find_problems(single, given)
+            values = {} if value is None else {name: value}
+            problems = find_problems(single, values)
             if not problems:
-                content |= given
+                content |= values
                 break
-            tell("; ".join(map(visible, problems)))
+            show("; ".join(map(visible, problems)))
     return content
 
 
@@ -165,16 +165,17 @@ def _label(name: str, field: v1.ElicitationPropertySchema, *, is_required: bool)
     title = one_line(getattr(field, "title", None) or name)
     described = one_line(getattr(field, "description", None) or "")
     default = getattr(field, "default", None)
+    # The label shows the description, the choices and whether the field is optional, then the default in brackets.
     match field:
         case v1.StringPropertySchema():
             choices = "|".join(field.enum or [option.const for option in field.one_of or ()])
         case v1.BooleanPropertySchema():
             choices = "yes|no"
         case v1.MultiSelectPropertySchema():
-            choices = "with commas between"
+            choices = "separated by commas"
         case _:
             choices = ""
-    details = ", ".join(filter(None, (described, one_line(choices), "" if is_required else "may be left out")))
+    details = ", ".join(filter(None, (described, one_line(choices), "" if is_required else "optional")))
     shown = f" [{one_line(str(default))}]" if default is not None else ""
     return f"{title}{f' ({details})' if details else ''}{shown}: "
 

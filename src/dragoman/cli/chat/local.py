@@ -1,38 +1,68 @@
-"""Commands with a leading colon: they are ours, and the agent does not see them."""
+"""Local commands, which start with a colon. The agent does not see them."""
 
+import base64
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.chat.mentions import find_mentionable
-from dragoman.cli.chat.options import SessionOption, choose, find_option, list_options, read_image
-from dragoman.cli.chat.view import usage_words
+from dragoman.cli.chat.view import usage_parts
+from dragoman.cli.session_options import SessionOption, choose, find_option, list_options
 from dragoman.cli.terminal.rows import Span, wrap
 from dragoman.cli.terminal.tool_calls import plan_rows
 from dragoman.errors import DragomanError
 from dragoman.protocol import v1
-from dragoman.text import clean_text, one_line
+from dragoman.text import one_line
 
 if TYPE_CHECKING:
     from dragoman.cli.chat.conversation import ChatConversation
 
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
+"""More than any provider accepts. The image goes to the agent in one message."""
+
+_MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+
+class InvalidImageError(DragomanError):
+    """A file cannot be sent as an image."""
+
+
+def read_image(path: Path) -> v1.ImageContent:
+    """Read an image file. Raises InvalidImageError."""
+    try:
+        if path.stat().st_size > MAX_IMAGE_BYTES:
+            raise InvalidImageError(f"{path} is too large: the limit is {MAX_IMAGE_BYTES // 1024 // 1024} MiB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidImageError(f"{path} cannot be read: {error.strerror}") from None
+    mime_type = _find_image_type(data)
+    if mime_type is None:
+        raise InvalidImageError(f"{path} is not a supported image; expected PNG, JPEG, GIF or WebP")
+    return v1.ImageContent(data=base64.b64encode(data).decode(), mime_type=mime_type, uri=path.absolute().as_uri())
+
+
+def _find_image_type(data: bytes) -> str | None:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for magic, mime_type in _MAGIC if data.startswith(magic)), None)
+
 
 COMMANDS = {
-    "archive": "[NUMBER|ID]: leave this session, or another one, out of lists",
+    "archive": "[NUMBER|ID]: archive this session or another one",
     "connect": "connect a model, or show how to log in to the agent",
-    "help": "show this",
+    "help": "show this help",
     "image": "PATH: send an image with the next prompt",
     "mode": "[NAME]: show the modes, or switch",
     "model": "[NAME]: show the models, or switch",
-    "new": "begin a new session",
+    "new": "start a new session",
     "plan": "show the plan",
-    "quit": "leave (Ctrl-D); so do exit and quit alone",
-    "resume": "[NUMBER|ID]: go on with another session, by its number in :sessions",
+    "quit": "exit (Ctrl-D); the words exit and quit work without a colon",
+    "resume": "[NUMBER|ID]: continue another session, by its number in :sessions",
     "sessions": "list the sessions of this directory",
     "set": "[OPTION [VALUE]]: show all options of the agent, the values of one, or set it",
     "thoughts": "show the thoughts of the last turn",
-    "title": "[WORDS]: show the title of the session, or give it another one",
+    "title": "[WORDS]: show or change the session's title",
     "usage": "show how full the context is",
 }
 
@@ -41,24 +71,25 @@ _ALIASES = {"exit": "quit", "q": "quit"}
 _QUIT_WORDS = frozenset({"exit", "quit", *(f":{name}" for name in ("quit", *_ALIASES))})
 
 START = "dragoman/start"
-"""The key of `_meta` by which our agent names its requests about models."""
+"""The `_meta` key under which our agent announces its requests about models."""
 
 _INPUT = """\
-A line that ends in \\ goes on; Alt-Enter breaks it; \"\"\" alone begins and ends a longer text.
-Tab completes, a file after @ too. Ctrl-C cancels the turn, twice leaves. Ctrl-R searches the history."""
+A line that ends in \\ continues on the next line, as does Alt-Enter. \"\"\" on its own line begins and ends a "
+    "long text."
+Tab completes commands and, after @, files. Ctrl-C cancels the turn, twice exits. Ctrl-R searches the history."""
 
 
 def is_quit(text: str) -> bool:
-    """Tell whether a prompt is the command to leave, or one of the bare words by which shells are left."""
+    """Return whether the text means "quit": our command, or a bare word that leaves a shell."""
     return text.strip() in _QUIT_WORDS
 
 
-class UnknownCommand(DragomanError):
-    """There is no local command of that name, or it needs something more."""
+class UnknownCommandError(DragomanError):
+    """The local command does not exist or lacks an argument."""
 
 
-class AgentSwitched(Exception):
-    """The person chose another agent to talk with."""
+class AgentSwitchedError(Exception):
+    """The user chose another agent to chat with."""
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
@@ -66,38 +97,37 @@ class AgentSwitched(Exception):
 
 
 class LocalCommands:
-    """Runs the commands that begin with a colon."""
+    """Runs the local commands."""
 
     def __init__(self, conversation: "ChatConversation") -> None:
         self._conversation = conversation
         self._listed: list[v1.SessionInfo] = []
 
     def run(self, text: str) -> bool:
-        """Run a text if it is a local command, and say whether it was; raises DragomanError."""
+        """Run the text if it is a local command, and return whether it was. Raises DragomanError."""
         if is_quit(text):
             self._quit("")
-        name, words = _split(text.strip())
+        name, argument = _split(text.strip())
         if text.startswith("/") and (name not in _SHARED or name in _offered(self._conversation)):
             return False
         if not text.startswith((":", "/")):
             return False
         name = _ALIASES.get(name, name)
         if name not in COMMANDS:
-            raise UnknownCommand(f"there is no command :{one_line(name)}; :help shows those there are")
-        getattr(self, f"_{name}")(words)
+            raise UnknownCommandError(f"there is no command :{one_line(name)}; :help lists all commands")
+        getattr(self, f"_{name}")(argument)
         return True
 
-    def _archive(self, words: str) -> None:
+    def _archive(self, argument: str) -> None:
         conversation = self._conversation
-        session_id = self._find(words) if words else conversation.session.id
+        session_id = self._find(argument) if argument else conversation.session.id
         conversation.background.call(conversation.background.agent.archive(session_id))
         self._listed = []
-        conversation.tell(f"{one_line(session_id)} is archived; `dragoman sessions unarchive` takes that back")
+        conversation.note(f"{one_line(session_id)} is archived; `dragoman sessions unarchive` undoes that")
         if session_id == conversation.session.id:
             conversation.enter(conversation.opener.new())
 
-    def _connect(self, words: str) -> None:
-        del words
+    def _connect(self, _words: str) -> None:
         conversation = self._conversation
         agent = conversation.background.agent
         methods = (agent.capabilities.meta or {}).get(START)
@@ -109,93 +139,92 @@ class LocalCommands:
         def call(name: str, params: Mapping[str, Any]) -> Any:
             return conversation.background.call(agent.call_extension(name, params))
 
-        question = ModelQuestion(call, methods, lambda line: conversation.tell(line, ""))
+        question = ModelQuestion(call, methods, lambda line: conversation.note(line, ""))
         is_own = conversation.background.is_own
         try:
             other = question.ask(conversation.ask, conversation.session.id, with_agents=is_own)
         except EOFError:
             other = None
         if other is not None:
-            raise AgentSwitched(list(other.command))
+            raise AgentSwitchedError(list(other.command))
 
     def _show_logins(self) -> None:
         conversation, agent = self._conversation, self._conversation.background.agent
         if not agent.auth_methods:
-            raise UnknownCommand(f"{one_line(agent.name)} offers no way to connect a model; see its own settings")
-        conversation.tell(f"{one_line(agent.name)} has its own login:")
+            raise UnknownCommandError(f"{one_line(agent.name)} cannot connect a model here; use its own settings")
+        conversation.note(f"{one_line(agent.name)} has these login methods:")
         for method in agent.auth_methods:
-            conversation.tell(clean_text(f"  {method.name}: {method.description or ''}"), "")
+            conversation.note("  " + one_line(f"{method.name}: {method.description or ''}"), "")
 
-    def _title(self, words: str) -> None:
+    def _title(self, argument: str) -> None:
         conversation = self._conversation
-        if words:
-            conversation.background.call(conversation.session.set_title(words))
-        conversation.tell(one_line(conversation.session.title or "The session has no title."))
+        if argument:
+            conversation.background.call(conversation.session.set_title(argument))
+        conversation.note(one_line(conversation.session.title or "The session has no title."))
 
-    def _help(self, words: str) -> None:
-        del words
+    def _help(self, _words: str) -> None:
         screen = self._conversation.screen
         for name, described in COMMANDS.items():
             screen.add(wrap([Span(f":{name:<9} ", "bold"), Span(described)], screen.width, later=" " * 11))
         commands = self._conversation.session.commands
         if commands:
             screen.begin_block()
-            self._conversation.tell("The agent's own:")
+            self._conversation.note("Commands of the agent:")
         for command in commands:
             row = [Span(f"/{one_line(command.name):<9} ", "bold"), Span(one_line(command.description))]
             screen.add(wrap(row, screen.width, later=" " * 11))
         screen.begin_block()
-        self._conversation.tell(_INPUT)
+        self._conversation.note(_INPUT)
 
-    def _image(self, words: str) -> None:
-        if not words:
-            raise UnknownCommand("name a file: :image PATH")
-        path = Path(os.path.expanduser(_unquote(words)))  # noqa: PTH111 -- Path.expanduser raises for an unknown user
+    def _image(self, argument: str) -> None:
+        if not argument:
+            raise UnknownCommandError("name a file: :image PATH")
+        path = Path(os.path.expanduser(_unquote(argument)))  # noqa: PTH111 -- Path.expanduser raises for an unknown user
         self._conversation.background.agent.check.prompt([image := read_image(self._conversation.opener.cwd / path)])
         self._conversation.images.append(image)
-        self._conversation.tell(f"{path.name} goes with the next prompt")
+        self._conversation.note(f"{path.name} will be sent with the next prompt")
 
-    def _mode(self, words: str) -> None:
-        self._choose("mode", words)
+    def _mode(self, argument: str) -> None:
+        self._choose("mode", argument)
 
-    def _model(self, words: str) -> None:
-        self._choose("model", words)
+    def _model(self, argument: str) -> None:
+        self._choose("model", argument)
 
-    def _choose(self, category: str, words: str) -> None:
+    def _choose(self, category: str, argument: str) -> None:
         conversation = self._conversation
-        if words:
-            value = conversation.background.call(choose(conversation.session, category, words))
-            conversation.tell(f"The {category} is now {one_line(value)}.")
+        if argument:
+            value = conversation.background.call(choose(conversation.session, category, argument))
+            conversation.note(f"The {category} is now {one_line(value)}.")
             return
         option = find_option(conversation.session, category)
         if option is None:
-            raise UnknownCommand(f"the agent offers no {category}s to choose from")
+            raise UnknownCommandError(f"the agent offers no {category}s to choose from")
         self._show_values(option)
 
     def _show_values(self, option: SessionOption) -> None:
         for value, name in option.values.items():
             mark = "→ " if value == option.current else "  "
-            self._conversation.tell(clean_text(f"{mark}{value}{f'  {name}' if name != value else ''}"), "")
+            self._conversation.note(f"{mark}{one_line(value)}{f'  {one_line(name)}' if name != value else ''}", "")
 
-    def _set(self, words: str) -> None:
+    def _set(self, argument: str) -> None:
         conversation = self._conversation
-        name, _, value = words.partition(" ")
+        name, _, value = argument.partition(" ")
         if not name:
             self._show_options()
             return
         if value.strip():
             now = conversation.background.call(choose(conversation.session, name, value.strip()))
-            conversation.tell(f"{one_line(name)} is now {one_line(now)}.")
+            conversation.note(f"{one_line(name)} is now {one_line(now)}.")
             return
         option = find_option(conversation.session, name)
         if option is None:
-            raise UnknownCommand(f"the agent has no option {one_line(name)}; :set shows those there are")
+            raise UnknownCommandError(f"the agent has no option {one_line(name)}; :set lists them")
         self._show_values(option)
 
     def _show_options(self) -> None:
         known = list_options(self._conversation.session)
         if not known:
-            self._conversation.tell("The agent has no options.")
+            self._conversation.note("The agent has no options.")
         width = max((len(one_line(option.option_id)) for option in known), default=0)
         for option in known:
             name = one_line(option.name)
@@ -207,28 +236,24 @@ class LocalCommands:
             screen = self._conversation.screen
             screen.add(wrap(spans, screen.width, later=" " * (width + 2)))
 
-    def _new(self, words: str) -> None:
-        del words
+    def _new(self, _words: str) -> None:
         self._conversation.enter(self._conversation.opener.new())
 
-    def _plan(self, words: str) -> None:
-        del words
+    def _plan(self, _words: str) -> None:
         entries = self._conversation.session.plan
         if entries:
             self._conversation.screen.add(plan_rows(entries, self._conversation.screen.width))
         else:
-            self._conversation.tell("There is no plan.")
+            self._conversation.note("There is no plan.")
 
-    def _quit(self, words: str) -> None:
-        del words
+    def _quit(self, _words: str) -> None:
         self._conversation.leave()
 
-    def _sessions(self, words: str) -> None:
-        del words
+    def _sessions(self, _words: str) -> None:
         conversation = self._conversation
         self._listed = conversation.opener.listed()
         if not self._listed:
-            conversation.tell("There are no sessions in this directory yet.")
+            conversation.note("There are no sessions in this directory yet.")
         for number, info in enumerate(self._listed, 1):
             mark = "→" if info.session_id == conversation.session.id else " "
             when = one_line(info.updated_at or "")[:16].replace("T", " ")
@@ -239,38 +264,37 @@ class LocalCommands:
             ]
             conversation.screen.add(wrap(spans, conversation.screen.width, later=" " * 6))
 
-    def _resume(self, words: str) -> None:
-        if not words:
+    def _resume(self, argument: str) -> None:
+        if not argument:
             self._sessions("")
             if self._listed:
-                self._conversation.tell(":resume NUMBER goes on with one of them")
+                self._conversation.note(":resume NUMBER continues one of them")
             return
-        self._conversation.enter(self._conversation.opener.reopen(self._find(words)))
+        self._conversation.enter(self._conversation.opener.reopen(self._find(argument)))
 
-    def _find(self, words: str) -> str:
-        if not words.isdigit() or len(words) > 3:
-            return words
+    def _find(self, argument: str) -> str:
+        if not argument.isdigit() or len(argument) > 3:
+            return argument
         listed = self._listed or self._conversation.opener.listed()
-        if not 1 <= int(words) <= len(listed):
-            raise UnknownCommand(f"there is no session number {words}; :sessions shows those there are")
-        return listed[int(words) - 1].session_id
+        if not 1 <= int(argument) <= len(listed):
+            raise UnknownCommandError(f"there is no session number {argument}; :sessions lists them")
+        return listed[int(argument) - 1].session_id
 
-    def _thoughts(self, words: str) -> None:
-        del words
-        self._conversation.tell(self._conversation.view.thoughts.strip() or "There were no thoughts.")
+    def _thoughts(self, _words: str) -> None:
+        self._conversation.note(self._conversation.view.thoughts.strip() or "The last turn had no thoughts.")
 
-    def _usage(self, words: str) -> None:
-        del words
-        told = usage_words(self._conversation.session, None)
-        self._conversation.tell(" · ".join(told) or "The agent has not told its usage.")
+    def _usage(self, _words: str) -> None:
+        usage = usage_parts(self._conversation.session, None)
+        self._conversation.note(" · ".join(usage) or "The agent has not reported its usage.")
 
 
 _SHARED = frozenset(("exit", "mode", "model", "quit", "thoughts"))
-"""These work with a slash too, where the agent has none of that name."""
+"""These also work with a slash, unless the agent has a command of that name."""
 
 
 def complete(conversation: "ChatConversation", line: str, word: str) -> Sequence[str]:
     """Return the completions of a word of the input."""
+    # Files complete everywhere after `@`. The first word is a command. Later words depend on that command.
     first, blank, rest = line.partition(" ")
     if word.startswith("@"):
         return [f"@{path} " for path in find_mentionable(conversation.opener.cwd, word[1:])]
@@ -314,9 +338,9 @@ def _offered(conversation: "ChatConversation") -> list[str]:
 
 
 def _split(text: str) -> tuple[str, str]:
-    name, _, words = text[1:].partition(" ")
-    return name, words.strip()
+    name, _, argument = text[1:].partition(" ")
+    return name, argument.strip()
 
 
-def _unquote(words: str) -> str:
-    return words[1:-1] if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"" else words
+def _unquote(argument: str) -> str:
+    return argument[1:-1] if len(argument) > 1 and argument[0] == argument[-1] and argument[0] in "'\"" else argument

@@ -1,4 +1,4 @@
-"""Files that a person mentions: `@` and a path, from the session's directory."""
+"""Files that the user mentions with `@` and a path relative to the session's directory."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,16 @@ from dragoman.files import Boundary, PathError, list_files, match_files
 from dragoman.protocol import v1
 
 MAX_OFFERED = 60
-"""As many as readline shows without asking."""
+"""readline shows up to this many without asking."""
 
 _MENTION = re.compile(r"(?:^|\s)@(\S+)")
 
 
 def find_mentionable(cwd: Path, typed: str) -> list[str]:
-    """Return the files that the typed text could mean: those that begin with it, or the only one that fits.
+    """Return the files that the typed text can mean: all that begin with it, or the only match.
 
-    readline puts the common beginning of all completions in place of the word: others would take away what was typed.
+    readline replaces the word with the common prefix of all completions. A match that does not begin with the typed
+    text would therefore delete it.
     """
     try:
         found = match_files(list_files(str(cwd)), typed, MAX_OFFERED)
@@ -26,7 +27,7 @@ def find_mentionable(cwd: Path, typed: str) -> list[str]:
 
 
 def link_mentions(cwd: Path, text: str) -> list[v1.ResourceLink]:
-    """Return a link for each mention of a file that is there, inside the directory."""
+    """Return a link for each mention of an existing file inside the directory."""
     named = dict.fromkeys(path.rstrip(".,;:!?)") for path in _MENTION.findall(text))
     if not named:
         return []
@@ -35,11 +36,11 @@ def link_mentions(cwd: Path, text: str) -> list[v1.ResourceLink]:
     except PathError:
         return []
     return [
-        v1.ResourceLink(uri=(cwd / path).as_uri(), name=Path(path).name) for path in named if _is_there(boundary, path)
+        v1.ResourceLink(uri=(cwd / path).as_uri(), name=Path(path).name) for path in named if _exists(boundary, path)
     ]
 
 
-def _is_there(boundary: Boundary, path: str) -> bool:
+def _exists(boundary: Boundary, path: str) -> bool:
     try:
         return bool(path) and boundary.exists(path)
     except PathError:

@@ -1,19 +1,20 @@
-"""A conversation without a terminal: a prompt a line comes in, and the answers go out as they were written."""
+"""A chat without a terminal. Reads one prompt per line and writes the plain answers."""
 
 from queue import Empty
 from typing import TextIO
 
 from dragoman.cli.chat.background import AgentAsks, AgentThread, TurnEnded, TurnEvents
 from dragoman.cli.chat.local import is_quit
-from dragoman.cli.terminal.asides import aside_words
+from dragoman.cli.terminal.asides import aside_text
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
-from dragoman.client import Asked, Done, Event, Noticed, Session, Text, ToolChanged
+from dragoman.client import Session
+from dragoman.client.events import Event, NoticeReceived, PermissionRequested, TextChunk, ToolCallChanged, TurnFinished
 from dragoman.protocol import v1
 from dragoman.text import one_line
 
 
 class PipedChat:
-    """Reads prompts from stdin; answers go to stdout, tool calls and notices to stderr. Nothing is allowed."""
+    """Reads prompts from stdin. Answers go to stdout, tool calls and notices to stderr. Every permission is denied."""
 
     def __init__(self, background: AgentThread, session: Session) -> None:
         self._background = background
@@ -22,7 +23,7 @@ class PipedChat:
         self._settled = SettledText(holds=background.agent.withdraws)
 
     def run(self, lines: TextIO) -> None:
-        """Give the agent one line after the other; raises DragomanError when a turn fails."""
+        """Send each line as a prompt. Raises DragomanError when a turn fails."""
         for line in lines:
             text = line.rstrip("\n")
             if is_quit(text):
@@ -50,20 +51,20 @@ class PipedChat:
                 item.answer.cancel()
 
     def _show(self, event: Event) -> None:
-        self._output.say(self._settled.take(event, event.text if isinstance(event, Text) else ""))
+        self._output.say(self._settled.settle(event, event.text if isinstance(event, TextChunk) else ""))
         match event:
-            case Noticed(_, title, description):
+            case NoticeReceived(_, title, description):
                 detail = f"\n{description}" if description else ""
                 self._output.aside(f"[{one_line(title)}]{detail}")
-            case ToolChanged(call) if call.is_over:
+            case ToolCallChanged(call) if call.is_over:
                 self._output.aside(f"[{call.status}: {one_line(call.title)}]")
-            case Asked(question):
-                self._output.aside(f"[denied, because there is nobody to ask: {one_line(question.tool_call.title)}]")
-            case Done(stop_reason) if stop_reason != "end_turn":
+            case PermissionRequested(question):
+                self._output.aside(f"[denied, because no user can be asked: {one_line(question.tool_call.title)}]")
+            case TurnFinished(stop_reason) if stop_reason != "end_turn":
                 self._output.aside(f"[{one_line(stop_reason)}]")
             case _:
-                if (words := aside_words(event)) is not None:
-                    self._output.aside(f"[{words}]")
+                if (text := aside_text(event)) is not None:
+                    self._output.aside(f"[{text}]")
 
     def _end_answer(self) -> None:
         self._output.say(self._settled.finish())

@@ -1,53 +1,53 @@
-"""The events of a turn, on a terminal."""
+"""Shows the events of a turn on a terminal."""
 
 import time
 
-from dragoman.cli.terminal.asides import aside_words, subagent_name
-from dragoman.cli.terminal.markdown import AsWritten, Markdown
+from dragoman.cli.terminal.asides import aside_text, subagent_name
+from dragoman.cli.terminal.markdown import Markdown, PlainText
 from dragoman.cli.terminal.rows import Row, Span, wrap
 from dragoman.cli.terminal.screen import Screen
 from dragoman.cli.terminal.tool_calls import ended_rows, plan_rows, running_rows, with_output_of
-from dragoman.client import (
-    Done,
+from dragoman.client import Session, ToolCallState
+from dragoman.client.events import (
+    CompactionChanged,
     Event,
+    MessageWithdrawn,
     ModeChanged,
-    Noticed,
-    OtherContent,
+    NonTextChunk,
+    NoticeReceived,
     PlanChanged,
-    Session,
-    Text,
-    Thought,
-    ToolCallState,
-    ToolChanged,
-    UserText,
-    Withdrawn,
+    SubagentEvent,
+    TextChunk,
+    ThoughtChunk,
+    ToolCallChanged,
+    TurnFinished,
+    UserTextChunk,
 )
-from dragoman.client.events import CompactionChanged, SubagentEvent
 from dragoman.protocol import v1
 from dragoman.text import TextCleaner, clean_text, one_line
 from dragoman.text.width import cut
 
-MARK = "❯ "  # noqa: RUF001 -- it is to look like the prompt of a shell
+MARK = "❯ "  # noqa: RUF001 -- looks like the prompt of a shell
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MAX_THOUGHT_CHARS = 200_000
-"""Of the thoughts of a turn, kept for `:thoughts`."""
+"""Limit of the thoughts of one turn that are kept for `:thoughts`."""
 
 _STOPS = {
-    "max_tokens": "stopped: the model has reached its limit of tokens",
-    "max_turn_requests": "stopped: the turn has reached its limit of requests",
-    "refusal": "the agent refuses to go on",
+    "max_tokens": "stopped: the model reached its token limit",
+    "max_turn_requests": "stopped: the turn reached its request limit",
+    "refusal": "the agent declined the prompt",
     "cancelled": "cancelled",
 }
 
 
 class TurnView:
-    """Shows the events of a session as they come."""
+    """Shows the events of a session as they arrive."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self.thoughts = ""
         self._block = ""
-        self._said = Markdown()
+        self._renderer = Markdown()
         self._cleaner = TextCleaner()
         self._thought = ""
         self._running: dict[str, ToolCallState] = {}
@@ -57,71 +57,71 @@ class TurnView:
         self._began = time.monotonic()
 
     def begin_turn(self) -> None:
-        """Take note that the agent has the word."""
+        """Prepare the view for a new turn."""
         self._began = time.monotonic()
         self._is_cancelled = False
         self.thoughts = ""
         self.draw()
 
     def show(self, event: Event) -> None:
-        """Show an event; live rows are drawn by `draw`."""
+        """Show an event. `draw` draws the live rows."""
         match event:
-            case Text(text):
+            case TextChunk(text):
                 self._say(text, "agent")
-            case UserText(text):
+            case UserTextChunk(text):
                 self._say(text, "user")
-            case Thought(text):
+            case ThoughtChunk(text):
                 self._think(text)
-            case OtherContent(block, role) if role != "thought":
+            case NonTextChunk(block, role) if role != "thought":
                 self._enter("content")
                 self.screen.add([[Span(f"[{_describe(block)}]", "dim")]])
-            case ToolChanged(call):
+            case ToolCallChanged(call):
                 self._change(call)
             case PlanChanged(entries):
                 self._plan = entries
-            case SubagentEvent(subagent, Text(text)):
+            case SubagentEvent(subagent, TextChunk(text)):
                 self._say(text, f"subagent {subagent_name(subagent)}")
             case _:
-                self._note(event)
+                self._show_event(event)
 
-    def _note(self, event: Event) -> None:
-        """Show an event beside the conversation, if there is something to say about it."""
+    def _show_event(self, event: Event) -> None:
+        """Show an event that is not part of the conversation, if it has something to say."""
         match event:
             case ModeChanged(mode_id):
-                words = f"mode: {one_line(mode_id)}"
-            case Noticed(_, title, description):
-                words = clean_text("\n".join(filter(None, (title, description))))
+                text = f"mode: {one_line(mode_id)}"
+            case NoticeReceived(_, title, description):
+                text = clean_text("\n".join(filter(None, (title, description))))
             case CompactionChanged(compaction) if compaction.status == "completed":
-                words = f"the conversation was summed up:\n{clean_text(compaction.text)}".rstrip(":\n")
-            case Withdrawn():
-                words = "the words above are void: the agent begins this part of its answer anew"
+                text = f"the conversation was summarized:\n{clean_text(compaction.text)}".rstrip(":\n")
+            case MessageWithdrawn():
+                text = "the text above is discarded: the agent starts this part of its answer again"
             case _:
-                words = aside_words(event)
-        if words is not None:
+                text = aside_text(event)
+        if text is not None:
             self._enter("note")
-            note(self.screen, words)
+            note(self.screen, text)
 
-    def note_question(self, call_id: str) -> None:
-        """Take note that a question has shown all of a call."""
+    def mark_shown(self, call_id: str) -> None:
+        """Remember that a permission question already showed the diffs of this call."""
         self._diffs_shown.add(call_id)
 
-    def note_cancel(self) -> None:
-        """Take note that the person cancelled the turn: a running tool call may then end without its output."""
+    def mark_cancelled(self) -> None:
+        """Remember that the user cancelled. A running tool call may then end without its output."""
         self._is_cancelled = True
 
     def pause(self) -> None:
-        """Finish the current block and remove the live rows, because other rows follow."""
+        """Finish the current block and remove the live rows before other rows are printed."""
         self._enter("")
         self.screen.set_live([])
 
     def draw(self, *, is_over: bool = False) -> None:
-        """Draw the live rows: the open line, thoughts, running tool calls, the plan and the time."""
+        """Draw the live rows: the unfinished line, thoughts, running tool calls, the plan and the time."""
         width = self.screen.width
-        rows = self._said.partial(width)
+        rows = self._renderer.partial(width)
         spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
         if self._thought:
-            words = cut(one_line(clean_text(self._thought[-4 * width :]))[-(width - 14) :], width - 14)
-            rows = [*rows, [Span(f"✻ Thinking: {words}", "dim")]]
+            text = cut(one_line(clean_text(self._thought[-4 * width :]))[-(width - 14) :], width - 14)
+            rows = [*rows, [Span(f"✻ Thinking: {text}", "dim")]]
         for call in self._running.values():
             rows += running_rows(call, spinner, width)
         if self._plan and not is_over:
@@ -131,8 +131,8 @@ class TurnView:
             rows = [*rows, [Span(cut(f"{spinner} {seconds} s · Ctrl-C cancels", width), "dim")]]
         self.screen.set_live(rows)
 
-    def finish(self, done: Done | None = None, session: Session | None = None) -> None:
-        """End the turn: all that was live is written for good."""
+    def finish(self, done: TurnFinished | None = None, session: Session | None = None) -> None:
+        """End the turn and print its live rows for good."""
         self._enter("end")
         self.screen.set_live([])
         width = self.screen.width
@@ -147,25 +147,25 @@ class TurnView:
             self._conclude(done, session)
         self._block = ""
 
-    def _conclude(self, done: Done, session: Session | None) -> None:
+    def _conclude(self, done: TurnFinished, session: Session | None) -> None:
         self.screen.begin_block()
         if done.stop_reason != "end_turn":
-            words = _STOPS.get(done.stop_reason, f"stopped: {one_line(done.stop_reason)}")
-            self.screen.add([[Span(words, "yellow")]])
-        words = " · ".join([*usage_words(session, done.usage), f"{time.monotonic() - self._began:.1f} s"])
-        self.screen.add([[Span(cut(words, self.screen.width), "dim")]])
+            summary = _STOPS.get(done.stop_reason, f"stopped: {one_line(done.stop_reason)}")
+            self.screen.add([[Span(summary, "yellow")]])
+        summary = " · ".join([*usage_parts(session, done.usage), f"{time.monotonic() - self._began:.1f} s"])
+        self.screen.add([[Span(cut(summary, self.screen.width), "dim")]])
 
     def _say(self, text: str, who: str) -> None:
         if self._block != who:
             self._enter(who)
             text = text.lstrip("\n")
-            self._said = Markdown()
+            self._renderer = Markdown()
             if who == "user":
-                self._said = AsWritten()
+                self._renderer = PlainText()
                 text = f"{MARK}{text}"
             elif who != "agent":
                 note(self.screen, f"{who}:")
-        self.screen.add(self._said.feed(self._cleaner.feed(text), self.screen.width))
+        self.screen.add(self._renderer.feed(self._cleaner.feed(text), self.screen.width))
 
     def _think(self, text: str) -> None:
         if self._block != "thought":
@@ -189,10 +189,10 @@ class TurnView:
         self.screen.add(ended_rows(call, self.screen.width, with_diff=call.tool_call_id not in self._diffs_shown))
 
     def _enter(self, block: str) -> None:
-        """Begin another kind of block, an empty row below the one before."""
+        """Start a block of another kind, below an empty row."""
         if block == self._block:
             return
-        self.screen.add(self._said.finish(self.screen.width))
+        self.screen.add(self._renderer.finish(self.screen.width))
         self._cleaner = TextCleaner()
         if self._thought.strip():
             first = one_line(clean_text(self._thought))
@@ -205,21 +205,21 @@ class TurnView:
             self.screen.begin_block()
 
 
-def usage_words(session: Session | None, usage: v1.Usage | None) -> list[str]:
-    """Return the tokens of a turn and the size of the context, in words."""
-    words: list[str] = []
+def usage_parts(session: Session | None, usage: v1.Usage | None) -> list[str]:
+    """Return the token counts of a turn and the size of the context as short texts."""
+    parts: list[str] = []
     if usage is not None:
-        words.append(f"{_count(usage.input_tokens)} in, {_count(usage.output_tokens)} out")
+        parts.append(f"{_count(usage.input_tokens)} in, {_count(usage.output_tokens)} out")
     whole = session.usage if session is not None else None
     if whole is not None and whole.size:
-        words.append(f"context {_count(whole.used)} of {_count(whole.size)} ({100 * whole.used // whole.size}%)")
+        parts.append(f"context {_count(whole.used)} of {_count(whole.size)} ({100 * whole.used // whole.size}%)")
     if whole is not None and whole.cost is not None:
-        words.append(f"{whole.cost.amount:.2f} {one_line(whole.cost.currency)}")
-    return words
+        parts.append(f"{whole.cost.amount:.2f} {one_line(whole.cost.currency)}")
+    return parts
 
 
 def note(screen: Screen, text: str, style: str = "dim") -> None:
-    """Write words of our own."""
+    """Print a note from dragoman, dim by default."""
     for line in text.split("\n"):
         screen.add(wrap([Span(line.lstrip(), style)], screen.width, line[: len(line) - len(line.lstrip())]))
 
@@ -235,7 +235,7 @@ def _describe(block: v1.ContentBlock) -> str:
         case v1.EmbeddedResource():
             return one_line(f"resource: {block.resource.uri}")
         case _:
-            return "content of a type that is not known"
+            return "content of an unknown type"
 
 
 def _count(number: int) -> str:

@@ -1,4 +1,4 @@
-"""`dragoman mcp`: connect to the MCP servers that a session would get, and show each with its tools or its failure."""
+"""`dragoman mcp`: connect to a session's MCP servers and show each one's tools or failure."""
 
 import argparse
 import asyncio
@@ -13,15 +13,15 @@ import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
 from dragoman.cli.exit_codes import FAILED, USAGE
-from dragoman.cli.mcp.files import read_foreign
-from dragoman.cli.output import complain, print_json, start_log
+from dragoman.cli.mcp.files import read_client_files
+from dragoman.cli.output import print_error, print_json, start_log
 from dragoman.errors import DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.event_loop import run
 from dragoman.home import home
 from dragoman.text import one_line
 
 if TYPE_CHECKING:
-    from dragoman.agent.resources import AgentResources
+    from dragoman.agent.servers.agent_resources import AgentResources
     from dragoman.agent.servers.session_servers import SessionServer
     from dragoman.assistant.profile import ProfileChoice
     from dragoman.cli.mcp.report import McpReport, McpServerRow
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Show, add, remove, call, log in or out; 1 when some server failed, 2 for bad input."""
+    """Show, edit, call or log in to MCP servers. Return 1 if a server failed, 2 for bad input."""
     if options.action == "call":
         from dragoman.cli.mcp.calling import call_tool
 
@@ -46,25 +46,23 @@ def main(options: argparse.Namespace) -> int:
     try:
         report = run(_look(options))
     except DragomanError as error:
-        complain("mcp", error)
+        print_error("mcp", error)
         return USAGE
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
     _print(report, as_json=options.format == "json")
     return 0 if report.is_good else FAILED
 
 
 async def _look(options: argparse.Namespace) -> "McpReport":
-    """Connect as a session would; raises BadInput, and ProfileError about the person's own agent file."""
-    from dragoman.agent.resources import AgentResources
+    """Connect as a session would. Raises InvalidInputError, or ProfileError for the user's own agent file."""
+    from dragoman.agent.servers.agent_resources import AgentResources
     from dragoman.assistant.setup import AgentSetup
 
     cwd = str(choose_directory(options.cwd))
     choice = AgentSetup(home(), agent_file=Path(options.agent) if options.agent else None).choose_profile(cwd)
-    brought = read_foreign(options.mcp, cwd)
+    brought = read_client_files(options.mcp, cwd)
     resources = AgentResources(home())
     try:
-        return await _connect(resources, cwd, choice, brought, timeout_s=options.timeout)
+        return await _connect(resources, cwd, choice, brought, timeout_s=options.start_timeout)
     finally:
         await resources.close()
 
@@ -72,7 +70,7 @@ async def _look(options: argparse.Namespace) -> "McpReport":
 async def _connect(
     resources: "AgentResources", cwd: str, choice: "ProfileChoice", brought: "ServersFile", *, timeout_s: float | None
 ) -> "McpReport":
-    from dragoman.agent.server_pool import IdleHost
+    from dragoman.agent.servers.server_pool import IdleHost
     from dragoman.agent.servers.session_servers import ClientServer, SessionServers
     from dragoman.cli.mcp.report import McpReport, server_rows
     from dragoman.mcp.connector import ServerEnvironment
@@ -81,18 +79,18 @@ async def _connect(
     environment = ServerEnvironment(cwd, resources.supervise)
     servers = SessionServers(environment, IdleHost(cwd), resources.pool, lambda: progress.show(servers.members()))
     try:
-        servers.use_clients([ClientServer(definition) for definition in brought.servers])
-        servers.use_agents(choice.found.profile.servers)
-        # Before any of them has failed: of that the rows tell.
-        notices = [*_notices(choice), *brought.notes, *servers.take_notices()]
+        servers.set_client_servers([ClientServer(definition) for definition in brought.servers])
+        servers.set_agent_servers(choice.found.profile.servers)
+        # Collected before the servers connect, because a failure has its own row in the report.
+        notices = [*_notices(choice), *brought.notes, *servers.pop_notices()]
         await _settle(servers.members(), timeout_s)
         rows = [*(_judge(row, timeout_s) for row in server_rows(servers)), *_refused(brought)]
-        told = tuple(row.reason for row in rows if row.reason)
+        reported = tuple(row.reason for row in rows if row.reason)
         found = choice.found
         return McpReport(
             rows,
             servers.shadowed(),
-            [notice for notice in notices if not notice.endswith(told)],
+            [notice for notice in notices if not notice.endswith(reported)],
             None if found.path is None else str(found.path),
             found.understood,
         )
@@ -112,21 +110,23 @@ async def _settle(members: "Sequence[SessionServer]", timeout_s: float | None) -
 def _judge(row: "McpServerRow", timeout_s: float | None) -> "McpServerRow":
     if row.state != "connecting":
         return row
-    late = f"it was not ready within {timeout_s:g} s" if timeout_s is not None else "it is being restarted"
+    late = f"it was not ready within {timeout_s:g} s" if timeout_s is not None else "it is restarting"
     return msgspec.structs.replace(row, reason="\n".join(filter(None, (late, row.reason))))
 
 
 def _refused(brought: "ServersFile") -> "list[McpServerRow]":
     from dragoman.cli.mcp.report import McpServerRow
 
-    return [McpServerRow(problem.server or "", "client", None, "failed", problem.words) for problem in brought.problems]
+    return [
+        McpServerRow(problem.server or "", "client", None, "failed", problem.message) for problem in brought.problems
+    ]
 
 
 def _notices(choice: "ProfileChoice") -> list[str]:
     if choice.pending is None:
         return [choice.notice] if choice.notice else []
     path = choice.pending.path
-    agree = f"A session in an editor asks you about it; `--agent {path}` uses it now, and starts what it names."
+    agree = f"A session in an editor asks you about it. `--agent {path}` uses it now and starts its servers."
     changes = "\n".join(f"- {change}" for change in choice.changes)
     return [f"{choice.notice} {agree}\n{changes}"]
 
@@ -144,21 +144,21 @@ def _print(report: "McpReport", *, as_json: bool) -> None:
 
 
 class _Progress:
-    """One line on a terminal with the servers that are still connecting; nothing elsewhere."""
+    """A progress line on stderr that names the servers still connecting. Prints nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
 
     def show(self, members: "Sequence[SessionServer]") -> None:
-        """Say how far it is."""
+        """Print how many servers are ready and which are not."""
         waiting = [one_line(member.name) for member in members if member.server.state == "connecting"]
         if self._is_shown:
-            done = f"{len(members) - len(waiting)} of {len(members)} MCP servers settled"
+            done = f"{len(members) - len(waiting)} of {len(members)} MCP servers done"
             line = f"{done}; waiting for {', '.join(waiting)}" if waiting else done
             self._write(line[: shutil.get_terminal_size().columns - 1])
 
     def end(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._is_shown:
             self._write("")
             self._is_shown = False

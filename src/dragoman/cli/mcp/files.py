@@ -1,4 +1,4 @@
-"""The files of clients that name MCP servers, as `dragoman mcp` takes them."""
+"""The MCP servers in the `--mcp` files of `dragoman mcp`."""
 
 import os
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from dragoman.mcp.config_files import ServersFile
 
 
-class BadInput(DragomanError):
-    """A directory, a file or a server that was named cannot be used."""
+class InvalidInputError(DragomanError):
+    """A named directory, file or server cannot be used."""
 
 
-def read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
-    """Read the servers that a client would bring; raises BadInput."""
+def read_client_files(files: Sequence[str], cwd: str) -> "ServersFile":
+    """Read the servers that a client would offer. Raises InvalidInputError."""
     from dragoman.mcp.config_files import ServersFile
 
     readings = [_read_file(name, cwd) for name in files]
@@ -27,18 +27,18 @@ def read_foreign(files: Sequence[str], cwd: str) -> "ServersFile":
     )
 
 
-def _read_file(given: str, cwd: str) -> "ServersFile":
+def _read_file(path: str, cwd: str) -> "ServersFile":
     from dragoman.assistant.profile.sources import read_bytes
     from dragoman.mcp.config_files import read_servers
 
     try:
-        text = read_bytes(Path(given)).decode("utf-8-sig")
+        text = read_bytes(Path(path)).decode("utf-8-sig")
     except OSError as error:
-        raise BadInput(f"{given} cannot be read: {error.strerror}") from None
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{given} is not UTF-8 text") from None
+        raise InvalidInputError(f"{path} is not UTF-8 text") from None
     reading = read_servers(text, cwd, os.environ)
     for problem in reading.problems:
         if problem.server is None:
-            raise BadInput(f"{given}: {problem.words}")
+            raise InvalidInputError(f"{path}: {problem.message}")
     return reading

@@ -1,4 +1,4 @@
-"""`dragoman mcp login` and `dragoman mcp logout`: the tokens for a server that wants authorisation."""
+"""`dragoman mcp login` and `dragoman mcp logout`: store or delete the tokens for an MCP server."""
 
 import argparse
 import asyncio
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.cli.agent_choice import choose_directory
-from dragoman.cli.browser import is_wanted, open_browser
+from dragoman.cli.browser import open_browser, should_open
 from dragoman.cli.exit_codes import FAILED, USAGE
-from dragoman.cli.mcp.calling import at_address, find_server
-from dragoman.cli.mcp.files import BadInput
+from dragoman.cli.mcp.calling import find_server, server_at_url
+from dragoman.cli.mcp.files import InvalidInputError
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain, print_json, start_log
-from dragoman.errors import DragomanError, ServerFailure
-from dragoman.event_loop import Stopped, run
+from dragoman.cli.output import print_error, print_json, start_log
+from dragoman.errors import DragomanError, McpServerError
+from dragoman.event_loop import run
 from dragoman.mcp.definition import HttpServer, describe
 
 if TYPE_CHECKING:
@@ -26,31 +26,29 @@ if TYPE_CHECKING:
     from dragoman.mcp.callback import LoopbackCallback
 
 SECRET_VARIABLE = "DRAGOMAN_MCP_CLIENT_SECRET"  # noqa: S105 -- the name of a variable
-"""The variable with the secret of a client that was registered by hand."""
+"""The variable with the secret of a manually registered client."""
 
 _WORDS = {
     "logged_in": "Logged in to {name}.",
-    "not_needed": "{name} wants no login.",
-    "logged_out": "Forgot the tokens for {name}.",
-    "no_tokens": "There were no tokens for {name}.",
+    "not_needed": "{name} needs no login.",
+    "logged_out": "Deleted the tokens for {name}.",
+    "no_tokens": "No tokens were stored for {name}.",
 }
 
 
 def log_in_or_out(options: argparse.Namespace) -> int:
-    """Get or forget tokens; 1 when the server failed, 2 for bad input."""
+    """Store or delete tokens. Return 1 if the server failed, 2 for bad input."""
     start_log("ERROR")
     command = f"mcp {options.action}"
     try:
         server = _choose(options)
         outcome = run(_log_out(server) if options.action == "logout" else _log_in(server, options))
-    except ServerFailure as failure:
-        complain(command, failure)
+    except McpServerError as failure:
+        print_error(command, failure)
         return FAILED
     except DragomanError as problem:
-        complain(command, problem)
+        print_error(command, problem)
         return USAGE
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
     if options.format == "json":
         print_json(msgspec.json.encode({"server": server.name, "address": describe(server), "outcome": outcome}))
     else:
@@ -59,11 +57,11 @@ def log_in_or_out(options: argparse.Namespace) -> int:
 
 
 def _choose(options: argparse.Namespace) -> HttpServer:
-    if (options.name is None) is (options.url is None):
-        raise UsageError("expected either the name of a server or --url URL")
-    server = at_address(options) if options.name is None else find_server(options, options.name)
+    if (options.name is None) is (options.server_url is None):
+        raise UsageError("expected either the name of a server or --server-url URL")
+    server = server_at_url(options) if options.name is None else find_server(options, options.name)
     if not isinstance(server, HttpServer):
-        raise BadInput(f"{server.name} is reached by {server.transport}; only servers at an http address have logins")
+        raise InvalidInputError(f"{server.name} uses {server.transport}; only servers at an http URL have logins")
     return server
 
 
@@ -74,7 +72,7 @@ async def _log_out(server: HttpServer) -> str:
 
 
 async def _log_in(server: HttpServer, options: argparse.Namespace) -> str:
-    from dragoman.agent.server_pool import IdleHost
+    from dragoman.agent.servers.server_pool import IdleHost
     from dragoman.mcp.authorisation import ClientIdentity
     from dragoman.mcp.login import log_in
     from dragoman.mcp.token_store import TokenStore
@@ -86,17 +84,17 @@ async def _log_in(server: HttpServer, options: argparse.Namespace) -> str:
 
 
 class TerminalAuthoriser:
-    """Shows a person in a terminal the page on which to agree."""
+    """Shows the user the page on which to grant access."""
 
     def __init__(self, identity: "ClientIdentity") -> None:
         self.identity = identity
 
     def check(self, server: HttpServer) -> None:
-        """Let every question pass: the person has asked for it."""
+        """Allow every login, because the user asked for it."""
 
     @asynccontextmanager
     async def open(self, server: HttpServer) -> "AsyncGenerator[Consent]":
-        """Listen for the way back, as long as the context lasts; raises ServerFailure."""
+        """Listen for the redirect while the context is open. Raises McpServerError."""
         from dragoman.mcp.callback import open_loopback
 
         async with open_loopback() as callback:
@@ -112,15 +110,15 @@ class _TerminalConsent:
     async def ask(self, url: str) -> "ConsentResult":
         from dragoman.mcp.callback import CONSENT_TIMEOUT_S, read_consent, state_of
 
-        came = self._callback.expect(state_of(url))
-        print(f"Agree to the use of {self._server} on this page:\n\n  {url}\n", file=sys.stderr, flush=True)
-        opens = is_wanted(None, os.environ, is_terminal=sys.stderr.isatty())
+        redirected = self._callback.expect(state_of(url))
+        print(f"Allow access to {self._server} on this page:\n\n  {url}\n", file=sys.stderr, flush=True)
+        opens = should_open(None, os.environ, is_terminal=sys.stderr.isatty())
         browser = asyncio.create_task(open_browser(url)) if opens else None
         try:
             async with asyncio.timeout(CONSENT_TIMEOUT_S):
-                return read_consent(await came)
+                return read_consent(await redirected)
         except TimeoutError:
-            raise ServerFailure(f"nobody agreed to the use of it within {CONSENT_TIMEOUT_S:.0f} s; try again") from None
+            raise McpServerError(f"no login within {CONSENT_TIMEOUT_S:.0f} s; try again") from None
         finally:
             if browser is not None:
                 browser.cancel()

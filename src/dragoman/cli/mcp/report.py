@@ -1,4 +1,4 @@
-"""The report of `dragoman mcp`: one object for programs, text for people."""
+"""The report of `dragoman mcp`: one JSON object for programs, text for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -13,18 +13,18 @@ from dragoman.mcp.definition import describe
 from dragoman.mcp.info import PromptInfo, ServerState, ServerStatus, ToolInfo
 from dragoman.text import one_line
 
-ORIGINS = {"client": "of the client", "agent": "of the agent file"}
+ORIGINS = {"client": "from the client", "agent": "from the agent file"}
 
 NO_SERVERS = (
-    "There are no MCP servers for a session here. `dragoman mcp add NAME -- COMMAND` puts one into the agent file, "
-    "and a client may bring its own (`--mcp FILE`)."
+    "No MCP servers are configured here. `dragoman mcp add NAME -- COMMAND` adds one to the agent file, and a "
+    "client can bring its own (`--mcp FILE`)."
 )
 
 BOLD, DIM, GREEN, RED, YELLOW = "1", "2", "32", "31", "33"
 _STATES = {"ready": GREEN, "connecting": YELLOW, "failed": RED, "stopped": RED}
 
 _MIN_DESCRIPTION = 20
-"""Letters; where there is less room the line is as long as it is."""
+"""In characters. If a line has less space for it, the line becomes longer than the terminal."""
 
 
 class McpToolRow(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class McpToolRow(msgspec.Struct, frozen=True):
     model_name: str
     include: Include
     permission: Permission | None
-    """None: as the mode of the session says."""
+    """None if the session's mode decides."""
     reads_only: bool
     description: str
     parameters: dict[str, Any]
@@ -42,7 +42,7 @@ class McpToolRow(msgspec.Struct, frozen=True):
 
 
 class McpServerRow(msgspec.Struct, frozen=True):
-    """A server, with its state and its tools."""
+    """A server with its state and its tools."""
 
     name: str
     origin: Literal["client", "agent"]
@@ -50,20 +50,20 @@ class McpServerRow(msgspec.Struct, frozen=True):
     state: ServerState
     reason: str | None = None
     what: str = ""
-    """What was started or reached, without secrets."""
+    """The command or URL, without secrets."""
     tools: Sequence[McpToolRow] = ()
     prompts: Sequence[PromptInfo] = ()
 
 
 class McpReport(msgspec.Struct, frozen=True):
-    """All of it."""
+    """The servers, their conflicts and the agent file."""
 
     servers: Sequence[McpServerRow]
     shadowed: Sequence[str]
     notices: Sequence[str]
     agent_file: str | None = None
     understood: Sequence[UnderstoodKey] = ()
-    """What counts of a file that was written for another agent."""
+    """How we understand each key of a file written for TsAgent."""
 
     @property
     def is_good(self) -> bool:
@@ -97,12 +97,12 @@ def _server(status: ServerStatus, member: SessionServer | None, names: dict[tupl
 def _tool(member: SessionServer, tool: ToolInfo, name: str) -> McpToolRow:
     permission = member.origin.permission_of(tool.name) if isinstance(member.origin, AgentServer) else None
     include = member.include(tool.name)
-    words = tool.description or tool.title
-    return McpToolRow(tool.name, name, include, permission, tool.reads_only, words, tool.parameters)
+    description = tool.description or tool.title
+    return McpToolRow(tool.name, name, include, permission, tool.reads_only, description, tool.parameters)
 
 
 class McpReportText:
-    """Writes a report for people; `width` is that of their terminal, and there are colours only on one."""
+    """Formats a report for people. `width` is the width of their terminal, or None without a terminal."""
 
     def __init__(self, *, width: int | None, colours: bool) -> None:
         self._width = width
@@ -124,8 +124,8 @@ class McpReportText:
     def _server(self, server: McpServerRow) -> Iterator[str]:
         count = len(server.tools)
         state = f"ready, {count} tool{'' if count == 1 else 's'}" if server.state == "ready" else server.state
-        how = f" ({server.transport})" if server.transport else ""
-        head = f"{self._paint(BOLD, one_line(server.name))} {ORIGINS[server.origin]}{how}: "
+        how = f"{server.transport}, " if server.transport else ""
+        head = f"{self._paint(BOLD, one_line(server.name))} ({how}{ORIGINS[server.origin]}): "
         yield head + self._paint(_STATES[server.state], state)
         if server.what:
             yield self._paint(DIM, f"  {one_line(server.what)}")
@@ -144,9 +144,9 @@ class McpReportText:
 
     def _table(self, understood: Sequence[UnderstoodKey]) -> Iterator[str]:
         if understood:
-            yield "It was written for TsAgent; this is what was understood of it:"
-        taken = {True: "counts", False: "does not"}
-        yield from self._rows([(one_line(row.key), taken[row.taken], one_line(row.meaning)) for row in understood])
+            yield "It was written for TsAgent. dragoman reads it as:"
+        states = {True: "used", False: "ignored"}
+        yield from self._rows([(one_line(row.key), states[row.used], one_line(row.meaning)) for row in understood])
 
     def _rows(self, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]

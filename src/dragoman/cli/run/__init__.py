@@ -1,4 +1,4 @@
-"""`dragoman run`: give an agent one prompt and print its answer as it streams."""
+"""`dragoman run`: send one prompt to an agent and print its answer as it streams."""
 
 import argparse
 import asyncio
@@ -13,7 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.cli.agent_choice import ChosenAgent, check_own_agent, choose_agent, choose_directory, prefer_agent
+from dragoman.cli.agent_choice import (
+    ChosenAgent,
+    check_own_agent,
+    choose_agent,
+    choose_directory,
+    model_to_set,
+    prefer_agent,
+)
 from dragoman.cli.exit_codes import FAILED, TIMEOUT, USAGE
 from dragoman.cli.failure import AgentStderr, code_of, exit_code_of, explain
 from dragoman.cli.options import UsageError
@@ -21,35 +28,38 @@ from dragoman.cli.output import start_log
 from dragoman.cli.run.output import OUTPUTS, NdjsonOutput, RunOutput, RunRecord
 from dragoman.cli.run.policy import make_policy
 from dragoman.cli.session_choice import find_last_session
-from dragoman.cli.terminal.permission import PermissionPrompt, has_person
+from dragoman.cli.session_options import choose, find_option
+from dragoman.cli.terminal.permission import PermissionPrompt, has_terminal
 from dragoman.cli.terminal.screen import AnswerOutput
-from dragoman.client import Policy, RemoteAgent, Session, connect
-from dragoman.client.handshake import START_TIMEOUT_S
-from dragoman.client.turn import CANCEL_TIMEOUT_S, Turn
-from dragoman.errors import DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.client import AgentConnection, Session, connect
+from dragoman.client.connection.handshake import START_TIMEOUT_S
+from dragoman.client.policies import Policy
+from dragoman.client.sessions.turn import CANCEL_TIMEOUT_S, Turn
+from dragoman.errors import DragomanError, RemoteError
+from dragoman.event_loop import StoppedError, run
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_DELETE
-from dragoman.protocol.origin import ORIGIN_KEY, RUN
+from dragoman.protocol.session_origin import ORIGIN_KEY, RUN
+from dragoman.text import one_line
 
 KILLED = 128 + signal.SIGINT
 
 
 DELETE_TIMEOUT_S = 10.0
-"""For an agent to delete a session: it has to close files, and the run is over otherwise."""
+"""Time for the agent to delete a session and close its files, before the run ends anyway."""
 
 MAX_EMBEDDED_BYTES = 1024 * 1024
-"""Longer files are named and not sent: an agent reads the part of them that it needs."""
+"""Longer files are sent as links, so that the agent reads only the part it needs."""
 
 
 class PromptFile(msgspec.Struct, frozen=True):
-    """A file that goes with the prompt; without data it is only named."""
+    """A file attached to the prompt. Without data it is only linked."""
 
     path: Path
     data: bytes | None = None
 
     def as_block(self, capabilities: v1.PromptCapabilities) -> v1.ContentBlock:
-        """Return it whole, if the agent can take that; else the link that every agent can."""
+        """Return the whole file if the agent supports that, or else a link, which every agent supports."""
         uri, kind = self.path.as_uri(), mimetypes.guess_type(self.path.name)[0]
         if self.data is not None:
             if capabilities.image and kind is not None and kind.startswith("image/"):
@@ -61,7 +71,7 @@ class PromptFile(msgspec.Struct, frozen=True):
 
 
 class RunJob(msgspec.Struct, frozen=True):
-    """The prompt, and all that it is run with."""
+    """The prompt and everything needed to run it."""
 
     agent: ChosenAgent
     model: str | None
@@ -74,21 +84,21 @@ class RunJob(msgspec.Struct, frozen=True):
     session_id: str | None
     is_continued: bool
     is_ephemeral: bool
+    settings: list[tuple[str, str]]
+    """Options of the session and their values, in the order to set them."""
     timeout_s: float | None
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run one prompt and return the exit code that tells how it went."""
+    """Run one prompt and return the exit code for its result."""
     agent = prefer_agent(options, choose_agent(options))
-    if not agent.is_own and (options.model or options.agent):
-        raise UsageError(
-            "--model and --agent are for dragoman's own agent; give another one its options after its command"
-        )
+    if not agent.is_own and options.agent:
+        raise UsageError("--agent is for dragoman's own agent; leave it out, or leave out -- CMD")
     if options.ephemeral and (options.session or options.is_continued):
-        raise UsageError("--ephemeral deletes the session at the end, so it goes with a new one alone")
+        raise UsageError("--ephemeral deletes the session at the end, so it needs a new session")
     start_log("ERROR")
     screen = AnswerOutput()
-    if has_person() and agent.is_own and options.format == "text" and options.prompt != "-":
+    if has_terminal() and agent.is_own and options.format == "text" and options.prompt != "-":
         from dragoman.cli.model_choice import choose_at_start
 
         agent = choose_at_start(options, agent, choose_directory(options.cwd), _ask, screen.aside)
@@ -96,9 +106,9 @@ def main(options: argparse.Namespace) -> int:
     return _carry_out(job, OUTPUTS[options.format](screen), screen)
 
 
-def _ask(words: str) -> str:
-    """Read a line at the terminal; the question goes to stderr, because stdout has the answer."""
-    print(words, end="", file=sys.stderr, flush=True)
+def _ask(question: str) -> str:
+    """Read a line at the terminal. The question goes to stderr, because stdout has only the answer."""
+    print(question, end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
     if not line:
         raise EOFError
@@ -106,21 +116,28 @@ def _ask(words: str) -> str:
 
 
 def _make_job(options: argparse.Namespace, agent: ChosenAgent, screen: AnswerOutput) -> RunJob:
-    person = PermissionPrompt(screen).ask if has_person() else None
+    ask_user = PermissionPrompt(screen).ask if has_terminal() else None
     return RunJob(
         agent=agent,
         model=options.model,
         agent_file=options.agent,
         cwd=choose_directory(options.cwd),
-        policy=make_policy(options.policy, person, is_own=agent.is_own),
+        policy=make_policy(options.policy, ask_user, is_own=agent.is_own),
         files=read_files(options.file),
         prompt=read_prompt(options.prompt),
         servers=[Path(name).absolute() for name in options.mcp],
         session_id=options.session,
         is_continued=options.is_continued,
         is_ephemeral=options.ephemeral,
+        settings=_settings(options),
         timeout_s=options.timeout,
     )
+
+
+def _settings(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the options to set. The model comes first, because it decides the agent's other options."""
+    named = {"model": model_to_set(options), "mode": options.mode}
+    return [*((name, value) for name, value in named.items() if value is not None), *options.option]
 
 
 def _carry_out(job: RunJob, output: RunOutput, screen: AnswerOutput) -> int:
@@ -128,9 +145,9 @@ def _carry_out(job: RunJob, output: RunOutput, screen: AnswerOutput) -> int:
     try:
         code = _end(work, job)
         output.finish(work.record, code)
-    except Stopped as stopped:
+    except StoppedError:
         screen.end_line()
-        return 128 + stopped.signal_number
+        raise
     return code
 
 
@@ -155,13 +172,13 @@ def _end(work: "_PromptRun", job: RunJob) -> int:
         if not work.is_late:
             raise
     if work.is_late:
-        record.error = f"the time is up: it was not done within {job.timeout_s:g} s"
+        record.error = f"timed out: the turn did not finish within {job.timeout_s:g} s"
         return TIMEOUT
     return record.exit_code
 
 
 class _PromptRun:
-    """One prompt, from the start of the agent to its end."""
+    """One prompt, from the agent's start to its exit."""
 
     def __init__(self, job: RunJob, output: RunOutput, screen: AnswerOutput) -> None:
         self.record = RunRecord()
@@ -172,7 +189,7 @@ class _PromptRun:
         self._screen = screen
 
     async def go(self) -> None:
-        """Do it; raises DragomanError, TimeoutError and BrokenPipeError."""
+        """Run the prompt. Raises DragomanError, TimeoutError or BrokenPipeError."""
         limit = asyncio.timeout(self._job.timeout_s)
         try:
             async with limit:
@@ -187,15 +204,25 @@ class _PromptRun:
                 agent.check.method(SESSION_DELETE)
             session = self.record.session = await _open(agent, job)
             try:
+                await self._set_options(session)
                 await self._talk(agent, session)
             finally:
                 if job.is_ephemeral:
                     await self._delete(session)
 
-    async def _talk(self, agent: RemoteAgent, session: Session) -> None:
+    async def _set_options(self, session: Session) -> None:
+        for name, value in self._job.settings:
+            try:
+                await choose(session, name, value)
+            except RemoteError:  # the value may be valid without being listed, so the agent decides
+                if option := find_option(session, name):
+                    self._screen.aside(f"[{one_line(name)} is one of: {', '.join(map(one_line, option.values))}]")
+                raise
+
+    async def _talk(self, agent: AgentConnection, session: Session) -> None:
         job = self._job
         for event in session.events_between_turns:
-            self.record.note(event)
+            self.record.add_notice(event)
         self._output.begin(session, withdraws=agent.withdraws)
         blocks = [file.as_block(agent.capabilities.prompt_capabilities) for file in job.files]
         turn = session.prompt([job.prompt, *blocks])
@@ -203,7 +230,7 @@ class _PromptRun:
         await self._read(turn)
 
     async def _delete(self, session: Session) -> None:
-        """Delete the session of an ephemeral run, also when its time is up or it failed."""
+        """Delete the session of an ephemeral run, even after a timeout or failure."""
         deleting = asyncio.ensure_future(session.delete())
         try:
             await asyncio.wait_for(asyncio.shield(deleting), DELETE_TIMEOUT_S)
@@ -216,12 +243,12 @@ class _PromptRun:
         finally:
             deleting.cancel()
 
-    def _connect(self) -> AbstractAsyncContextManager[RemoteAgent]:
+    def _connect(self) -> AbstractAsyncContextManager[AgentConnection]:
         job = self._job
         watch = self._output if isinstance(self._output, NdjsonOutput) else None
         timeout_s = job.timeout_s or START_TIMEOUT_S
         agent = job.agent
-        # Scripts read the messages that a watch is shown, and know the draft of version 2 less than version 1.
+        # Scripts read these messages, and most know version 1 better than the draft of version 2.
         newest = 1 if watch else agent.newest
         if agent.address is not None:
             return agent.address.connect(policy=job.policy, watch=watch, start_timeout_s=timeout_s, newest=newest)
@@ -237,15 +264,13 @@ class _PromptRun:
     async def _read(self, turn: Turn) -> None:
         async with turn:
             async for event in turn:
-                self._output.show(event, self.record.take(event))
+                self._output.show(event, self.record.add(event))
         done = self.record.done
         if done is not None and self.record.exit_code == FAILED:
-            self.record.error = (
-                f"the agent ended its turn with a stopReason that the protocol lacks: {done.stop_reason!r}"
-            )
+            self.record.error = f"the agent ended its turn with an unknown stopReason: {done.stop_reason!r}"
 
     def _watch_keys(self, session: Session) -> None:
-        """Let Ctrl-C cancel the turn; the second one, or an agent that does not end it, ends everything."""
+        """Cancel the turn on Ctrl-C. A second Ctrl-C, or an agent that does not stop, ends the process."""
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
@@ -259,29 +284,29 @@ class _PromptRun:
         loop.add_signal_handler(signal.SIGINT, interrupt)
 
     def _kill(self) -> None:
-        """End at once: its monitor process, which outlives us, ends the agent and all that it started."""
-        self._screen.aside("[the agent has not ended its turn: it is stopped]")
+        """Exit at once. Our monitor process outlives us and ends the agent with its children."""
+        self._screen.aside("[the agent did not end its turn and is stopped]")
         os._exit(KILLED)
 
 
-async def _open(agent: RemoteAgent, job: RunJob) -> Session:
-    """Open the session that is asked for; without a replay where the agent can."""
+async def _open(agent: AgentConnection, job: RunJob) -> Session:
+    """Open the chosen session, without a replay if the agent supports that."""
     session_id = await find_last_session(agent, job.cwd) if job.is_continued else job.session_id
     if session_id is None:
         return await agent.new_session(job.cwd, mcp_servers=job.servers, meta={ORIGIN_KEY: RUN})
     return await agent.reopen_session(session_id, job.cwd, mcp_servers=job.servers)
 
 
-def read_prompt(given: str) -> str:
-    """Return the prompt, which `-` has on stdin. Raises UsageError."""
-    text = sys.stdin.read() if given == "-" else given
+def read_prompt(argument: str) -> str:
+    """Return the prompt. `-` reads it from stdin. Raises UsageError."""
+    text = sys.stdin.read() if argument == "-" else argument
     if not text.strip():
-        raise UsageError("stdin had no prompt" if given == "-" else "the prompt is empty")
+        raise UsageError("stdin was empty; expected a prompt" if argument == "-" else "the prompt is empty")
     return text
 
 
 def read_files(names: Sequence[str]) -> list[PromptFile]:
-    """Return the files as far as they may be sent. Raises UsageError."""
+    """Return the files, with their contents unless they are too long. Raises UsageError."""
     return [_read_file(Path(name).expanduser().absolute()) for name in names]
 
 

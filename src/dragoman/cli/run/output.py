@@ -1,4 +1,4 @@
-"""The result of a run, and how it is shown: as text, as one JSON object, or as the raw conversation."""
+"""The result of a run in its formats: text, one JSON object, or the raw conversation."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -6,30 +6,40 @@ from typing import Any, Protocol
 import msgspec
 
 from dragoman.cli.exit_codes import FAILED, turn_exit_code
-from dragoman.cli.terminal.asides import aside_words
+from dragoman.cli.terminal.asides import aside_text
 from dragoman.cli.terminal.screen import AnswerOutput, SettledText
-from dragoman.client import Asked, Done, Event, Noticed, Question, Session, Text, ToolCallState, ToolChanged, Withdrawn
-from dragoman.client.result import Answer
-from dragoman.protocol.secrecy import hide_secrets
+from dragoman.client import Session, ToolCallState
+from dragoman.client.events import (
+    Event,
+    MessageWithdrawn,
+    NoticeReceived,
+    PermissionRequested,
+    TextChunk,
+    ToolCallChanged,
+    TurnFinished,
+)
+from dragoman.client.policies import PermissionQuestion
+from dragoman.client.sessions.result import Answer
+from dragoman.recording.secrecy import hide_secrets
 from dragoman.text import one_line
 from dragoman.wire import Malformed, Oversized, parse
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """An action that the agent wanted and that was not allowed."""
+    """An action that was denied to the agent."""
 
-    question: Question
+    question: PermissionQuestion
     reason: str
 
 
 class RunRecord:
-    """One run, as far as it has come."""
+    """The results of one run so far."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self.denied: list[Denial] = []
-        self.notices: list[Noticed] = []
-        self.done: Done | None = None
+        self.notices: list[NoticeReceived] = []
+        self.done: TurnFinished | None = None
         self.error: str | None = None
         self.error_code: int | None = None
         self.is_interrupted = False
@@ -39,30 +49,35 @@ class RunRecord:
 
     @property
     def text(self) -> str:
-        """The agent's answer: all its messages, without those that it has withdrawn."""
+        """The agent's messages, without withdrawn ones."""
         return "".join(self._answer.messages())
 
-    def note(self, event: Event) -> None:
-        """Take an event from before the turn; only notices count."""
-        if isinstance(event, Noticed):
+    def add_notice(self, event: Event) -> None:
+        """Record a notice from before the turn. Other events are ignored."""
+        if isinstance(event, NoticeReceived):
             self.notices.append(event)
 
-    def take(self, event: Event) -> str:
-        """Take the next event; returns its addition to the answer: a message that follows another begins a line."""
+    def add(self, event: Event) -> str:
+        """Add the next event and return its addition to the answer.
+
+        A message that follows another message starts on a new line.
+        """
+        # Only text, withdrawals, notices, denials and the end change the record. Most messages do not end with a
+        # newline, so one is inserted between messages.
         match event:
-            case Text(text, update):
+            case TextChunk(text, update):
                 added = f"\n{text}" if self._begins_message(update.message_id) and self._line_is_open else text
                 self._answer.add(added, update.message_id)
                 self._line_is_open = not added.endswith("\n")
                 return added
-            case Withdrawn(message_id):
+            case MessageWithdrawn(message_id):
                 self._answer.withdraw(message_id)
                 self._line_is_open = bool(self.text) and not self.text.endswith("\n")
-            case Noticed():
-                self.note(event)
-            case Asked(question, decision) if decision is not None and decision.verdict == "deny":
+            case NoticeReceived():
+                self.add_notice(event)
+            case PermissionRequested(question, decision) if decision is not None and decision.verdict == "deny":
                 self.denied.append(Denial(question, decision.reason))
-            case Done():
+            case TurnFinished():
                 self.done = event
             case _:
                 pass
@@ -70,13 +85,13 @@ class RunRecord:
 
     @property
     def exit_code(self) -> int:
-        """The code of this run."""
+        """The exit code of this run."""
         if self.error is not None or self.done is None:
             return FAILED
         return turn_exit_code(self.done.stop_reason, was_denied=bool(self.denied), was_interrupted=self.is_interrupted)
 
     def as_json(self, code: int) -> dict[str, Any]:
-        """Return it all as one object."""
+        """Return the results as one object."""
         calls = self.session.tool_calls.values() if self.session else ()
         return {
             "text": self.text,
@@ -106,56 +121,56 @@ class RunRecord:
         return before is not None and message_id is not None and before != message_id
 
 
-def _usage(done: Done | None) -> dict[str, Any] | None:
+def _usage(done: TurnFinished | None) -> dict[str, Any] | None:
     if done is None or done.usage is None:
         return None
     return {name: count for name, count in msgspec.structs.asdict(done.usage).items() if isinstance(count, int)}
 
 
 class RunOutput(Protocol):
-    """One of the formats."""
+    """One output format."""
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
-        """Take the session, with its events from before the turn, and whether the agent may withdraw messages."""
+        """Start the output of a session. `withdraws` says whether the agent may withdraw messages."""
         ...
 
     def show(self, event: Event, added: str) -> None:
-        """Take the next event, and its addition to the answer."""
+        """Show the next event and its addition to the answer."""
         ...
 
     def finish(self, record: RunRecord, code: int) -> None:
-        """Take the end."""
+        """Finish the output."""
         ...
 
 
 class TextOutput:
-    """The answer as it comes, with tool calls and notices beside it."""
+    """Prints the answer to stdout as it streams, and tool calls and notices to stderr."""
 
     def __init__(self, output: AnswerOutput) -> None:
         self._output = output
-        self._named: set[str] = set()
+        self._announced: set[str] = set()
         self._settled = SettledText(holds=False)
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
         self._settled = SettledText(holds=withdraws and not self._output.is_terminal)
         for event in session.events_between_turns:
             show_notice(self._output, event)
-            if isinstance(event, Text) and event.text.strip():
+            if isinstance(event, TextChunk) and event.text.strip():
                 self._output.aside(f"[{event.text.strip()}]")
 
     def show(self, event: Event, added: str) -> None:
-        self._output.say(self._settled.take(event, added))
+        self._output.say(self._settled.settle(event, added))
         show_notice(self._output, event)
         show_aside(self._output, event)
         match event:
-            case Withdrawn() if self._output.is_terminal:
+            case MessageWithdrawn() if self._output.is_terminal:
                 self._output.end_line()
-                self._output.aside("[the words above are void: the agent begins this part of its answer anew]")
-            case ToolChanged(call):
+                self._output.aside("[the text above is discarded: the agent starts this part of its answer again]")
+            case ToolCallChanged(call):
                 self._name(call)
-            case Asked(question, decision):
+            case PermissionRequested(question, decision):
                 if decision is not None and decision.verdict == "deny":
-                    self._named.add(question.tool_call.tool_call_id)
+                    self._announced.add(question.tool_call.tool_call_id)
                 show_denial(self._output, event)
             case _:
                 pass
@@ -168,14 +183,14 @@ class TextOutput:
             show_error(self._output, record.error)
 
     def _name(self, call: ToolCallState) -> None:
-        """Name a call once, when it runs: before, many agents know no more than the name of the tool."""
-        if call.title and call.status != "pending" and call.tool_call_id not in self._named:
-            self._named.add(call.tool_call_id)
+        """Print a call's title once, when it runs. Before that, many agents know only the name of the tool."""
+        if call.title and call.status != "pending" and call.tool_call_id not in self._announced:
+            self._announced.add(call.tool_call_id)
             self._output.aside(f"[{one_line(call.title)}]")
 
 
 class JsonOutput:
-    """One object, at the end."""
+    """Prints one object at the end."""
 
     def __init__(self, output: AnswerOutput) -> None:
         self._output = output
@@ -198,15 +213,15 @@ class JsonOutput:
 
 
 class NdjsonOutput:
-    """The conversation itself: every message of both sides, one a line, without secrets.
+    """Prints every message of both sides, one per line, without secrets.
 
-    Messages are kept until the run takes the next event, and printed there: where they pass, nothing can report that
-    the reader is gone.
+    Messages are buffered until the run handles the next event, and printed there. The callbacks that receive them
+    cannot report a broken pipe.
     """
 
     def __init__(self, output: AnswerOutput) -> None:
         self._output = output
-        self._passed: list[bytes] = []
+        self._buffered: list[bytes] = []
 
     def begin(self, session: Session, *, withdraws: bool) -> None:
         del session, withdraws
@@ -224,16 +239,16 @@ class NdjsonOutput:
             show_error(self._output, record.error)
 
     def sent(self, lines: bytes | bytearray | memoryview) -> None:
-        """Take lines to the agent."""
-        self._passed += bytes(lines).splitlines()
+        """Buffer lines sent to the agent."""
+        self._buffered += bytes(lines).splitlines()
 
     def received(self, lines: Sequence[bytes | Oversized]) -> None:
-        """Take lines from the agent."""
-        self._passed += [line for line in lines if isinstance(line, bytes)]
+        """Buffer lines received from the agent."""
+        self._buffered += [line for line in lines if isinstance(line, bytes)]
 
     def _print(self) -> None:
-        passed, self._passed = self._passed, []
-        messages = [hide_secrets(line) for line in passed if not isinstance(parse(line), Malformed)]
+        buffered, self._buffered = self._buffered, []
+        messages = [hide_secrets(line) for line in buffered if not isinstance(parse(line), Malformed)]
         if messages:
             self._output.write_json(b"".join(message + b"\n" for message in messages).decode())
 
@@ -246,26 +261,26 @@ OUTPUTS: dict[str, type[TextOutput | JsonOutput | NdjsonOutput]] = {
 
 
 def show_denial(output: AnswerOutput, event: Event) -> None:
-    """Show an action that was not allowed, with the reason; a person's own no has none."""
-    if isinstance(event, Asked) and event.decision is not None and event.decision.verdict == "deny":
+    """Show a denied action with the reason. The user's own answer has no reason and is not repeated."""
+    if isinstance(event, PermissionRequested) and event.decision is not None and event.decision.verdict == "deny":
         call = event.question.tool_call
         if event.decision.reason:
             output.aside(f"[not allowed: {one_line(call.title or call.tool_call_id)}; {event.decision.reason}]")
 
 
 def show_notice(output: AnswerOutput, event: Event) -> None:
-    """Show a notice of the agent about the conversation."""
-    if isinstance(event, Noticed):
+    """Show an agent's notice about the conversation."""
+    if isinstance(event, NoticeReceived):
         detail = f"\n{event.description}" if event.description else ""
         output.aside(f"[{one_line(event.title)}]{detail}")
 
 
 def show_aside(output: AnswerOutput, event: Event) -> None:
-    """Show a compaction, a subagent, or a message between agent and subagent."""
-    if (words := aside_words(event)) is not None:
-        output.aside(f"[{words}]")
+    """Show a compaction, a subagent, or a message between agents."""
+    if (text := aside_text(event)) is not None:
+        output.aside(f"[{text}]")
 
 
 def show_error(output: AnswerOutput, error: str) -> None:
     """Show an error."""
-    output.complain(f"dragoman run: {error}")
+    output.print_error(f"dragoman run: {error}")

@@ -1,4 +1,4 @@
-"""The messages of `dragoman serve` at its terminal, and the Enter key there."""
+"""The messages of `dragoman serve` at its terminal, and its Enter key."""
 
 import asyncio
 import os
@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
-from dragoman.bridge import Settings
-from dragoman.bridge.guard import AccessUnavailable, Guard, Token
+from dragoman.bridge import BridgeSettings
+from dragoman.bridge.guard import AccessUnavailableError, Guard, Token
 from dragoman.bridge.guard.credentials import CODE_LIFE_S
 from dragoman.text import clean_text
 
@@ -23,47 +23,50 @@ class _Report(msgspec.Struct):
 
 
 class ServeNotice:
-    """Prints links and addresses: for people, or one line for a program and the rest on stderr."""
+    """Prints links and addresses: as text, or as one JSON line on stdout with the rest on stderr."""
 
-    def __init__(self, base_url: str, guard: Guard, settings: Settings, *, json: bool) -> None:
+    def __init__(self, base_url: str, guard: Guard, settings: BridgeSettings, *, json: bool) -> None:
         self._base_url = base_url
         self._guard = guard
         self._settings = settings
         self._json = json
 
     async def begin(self, token: Token) -> None:
-        """Say where everything is; the token itself only to a program that asked for it. Raises AccessUnavailable."""
+        """Print the addresses. Only a program that asked for JSON receives the token itself.
+
+        Raises AccessUnavailableError.
+        """
         link = await self.new_link()
         if self._json:
             report = _Report(link, self._acp, token.reveal())
             print(msgspec.json.encode(report).decode(), flush=True)
         agents = self._settings.agents
         names = ", ".join(agent.name for agent in agents)
-        self._say(f"Serving {names}; new sessions begin in {self._settings.cwd}\n")
+        self._say(f"Serving {names}; new sessions start in {self._settings.cwd}\n")
         if not self._json:
             self._say(f"  open in a browser   {link}")
         self._say(f"  ACP clients         {self._acp}")
         for agent in agents[1:]:
             self._say(f"                      {self._acp}/{agent.name}")
         self._say(f"  token, for clients  in {self._settings.home / 'bridge' / 'token'}\n")
-        self._say(f"The {'url' if self._json else 'link'} lets one browser in, within {_MINUTES} minutes. {_hints()}")
+        self._say(f"The {'url' if self._json else 'link'} signs in one browser within {_MINUTES} minutes. {_hints()}")
 
     async def fresh_link(self) -> None:
-        """Print another link, or why there can be none now."""
+        """Print another link, or the reason why none can be created."""
         try:
-            words = f"open in a browser   {await self.new_link()}"
-        except AccessUnavailable as error:
-            words = f"no link can be made now: {error}"
-        with suppress(OSError):  # nobody reads it
-            self._say(f"  {words}")
+            text = f"open in a browser   {await self.new_link()}"
+        except AccessUnavailableError as error:
+            text = f"no sign-in link can be created now: {error}"
+        with suppress(OSError):  # stdout may be closed
+            self._say(f"  {text}")
 
     def stopping(self) -> None:
-        """Say that it ends, and how to hurry it."""
+        """Print that the bridge is stopping, and how to stop it at once."""
         with suppress(OSError):  # as above
-            print("Stopping; Ctrl-C again ends it at once", file=sys.stderr, flush=True)
+            print("Stopping; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
 
     async def new_link(self) -> str:
-        """Return a link that lets one browser in; raises AccessUnavailable."""
+        """Return a link that signs in one browser. Raises AccessUnavailableError."""
         return f"{self._base_url}login?code={await self._guard.new_link_code()}"
 
     @property
@@ -75,18 +78,18 @@ class ServeNotice:
 
 
 def _hints() -> str:
-    enter = "Enter prints a fresh one, " if sys.stdin is not None and sys.stdin.isatty() else ""
+    enter = "Press Enter for a new one, " if sys.stdin is not None and sys.stdin.isatty() else ""
     return f"{enter}Ctrl-C stops." if enter else "Ctrl-C stops."
 
 
 PAUSE_S = 1.0
-"""How often to look whether we are in the foreground again; reading before that would stop the whole process."""
+"""How often to check whether we are in the foreground again. Reading in the background would stop the process."""
 
 _CHUNK = 1024
 
 
 class EnterKey:
-    """Calls back for each line that a person enters; does nothing when stdin is no terminal."""
+    """Calls `pressed` for each line that the user enters. Does nothing if stdin is not a terminal."""
 
     def __init__(self, pressed: Callable[[], None]) -> None:
         self._pressed = pressed
@@ -94,7 +97,7 @@ class EnterKey:
         self._is_ignored = False
 
     def watch(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         try:
             if sys.stdin.isatty():
                 self._loop.add_reader(sys.stdin.fileno(), self._read)
@@ -102,7 +105,7 @@ class EnterKey:
             return
 
     def ignore(self) -> None:
-        """Call back no more."""
+        """Stop calling `pressed`."""
         self._is_ignored = True
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""`dragoman sessions`: the sessions that an agent keeps, whichever agent it is."""
+"""`dragoman sessions`: list, show, copy, export or delete the stored sessions of any agent."""
 
 import argparse
 import shutil
@@ -11,27 +11,33 @@ from dragoman.cli.agent_choice import ChosenAgent, choose_agent
 from dragoman.cli.exit_codes import FAILED
 from dragoman.cli.failure import busy_session_of, exit_code_of, explain
 from dragoman.cli.options import UsageError
-from dragoman.cli.output import complain, print_json, start_log, write_output
+from dragoman.cli.output import print_error, print_json, start_log, write_output
 from dragoman.cli.session_choice import FoundSession, find_session
-from dragoman.cli.sessions.trajectories import TRAJECTORY_FORMATS, write_trajectories
-from dragoman.client import RemoteAgent, Session, ToolCallState, connect
-from dragoman.client.session_trajectory import loaded_trajectory, read_sessions
-from dragoman.client.transcript import Transcript, TranscriptMessage, read_transcript, write_transcript
-from dragoman.errors import DragomanError
-from dragoman.event_loop import Stopped, run
+from dragoman.client import AgentConnection, Session, ToolCallState, connect
+from dragoman.client.transcripts.export import TRAJECTORY_FORMATS, write_trajectories
+from dragoman.client.transcripts.session_trajectory import read_sessions, trajectory_from_session
+from dragoman.client.transcripts.transcript import (
+    Transcript,
+    TranscriptMessage,
+    read_transcript,
+    session_row,
+    write_transcript,
+)
+from dragoman.errors import DragomanError, RemoteError
+from dragoman.event_loop import run
 from dragoman.home import home
 from dragoman.protocol import v1
 from dragoman.protocol.decode import encode
 from dragoman.protocol.methods import SESSION_ARCHIVE
-from dragoman.protocol.origin import read_origin
-from dragoman.protocol.running_bridge import find_bridge
+from dragoman.protocol.session_origin import read_origin
+from dragoman.running_bridge import find_bridge
 from dragoman.store import STORE_VARIABLE, find_address
 from dragoman.text import one_line
 from dragoman.text.width import cells, cut
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run the action; 1 when that cannot be done, 2 for a wrong command line."""
+    """Run the action. Return 1 on failure, 2 for a usage error."""
     _check(options)
     if options.action == "export" and options.format in TRAJECTORY_FORMATS and Path(options.id).is_file():
         return _export_recording(options)
@@ -40,10 +46,8 @@ def main(options: argparse.Namespace) -> int:
     try:
         return run(_run(options, chosen, store))
     except DragomanError as error:
-        complain("sessions", f"{explain(error, is_own=chosen.is_own)}{_hint(error, options)}")
+        print_error("sessions", f"{explain(error, is_own=chosen.is_own)}{_hint(error, options)}")
         return exit_code_of(error, is_own=chosen.is_own)
-    except Stopped as stopped:
-        return 128 + stopped.signal_number
 
 
 async def _run(options: argparse.Namespace, chosen: ChosenAgent, store: str | None) -> int:
@@ -63,13 +67,13 @@ async def _run(options: argparse.Namespace, chosen: ChosenAgent, store: str | No
         return await _ACTIONS[options.action](agent, found, options)
 
 
-async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
+async def _list(agent: AgentConnection, options: argparse.Namespace) -> int:
     if options.archived:
         agent.check.method(SESSION_ARCHIVE)
-    wanted = "only" if options.archived else "include" if options.all else "exclude"
-    infos = [info async for info in agent.list_sessions(options.cwd, archived=wanted)]
+    archived = "only" if options.archived else "include" if options.all else "exclude"
+    infos = [info async for info in agent.list_sessions(options.cwd, archived=archived)]
     if options.format == "json":
-        print_json(encode(infos))
+        print_json(encode([session_row(info) for info in infos]))
     elif infos:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         for line in table_lines(infos, width=width, long=options.long):
@@ -80,23 +84,23 @@ async def _list(agent: RemoteAgent, options: argparse.Namespace) -> int:
     return 0
 
 
-async def _show(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _show(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     transcript = await _read(agent, found)
     print(write_transcript(transcript, "json" if options.format == "json" else "markdown"), end="")
     return 0
 
 
-async def _load(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _load(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     session = await _open(agent, found)
     transcript = read_transcript(session, agent.name, found.info)
     summary = {
-        "sessionId": session.id,
+        "session_id": session.id,
         "title": transcript.title,
         "cwd": session.cwd,
         "messages": sum(isinstance(entry, TranscriptMessage) for entry in transcript.entries),
-        "toolCalls": sum(isinstance(entry, ToolCallState) for entry in transcript.entries),
+        "tool_calls": sum(isinstance(entry, ToolCallState) for entry in transcript.entries),
         "mode": session.modes.current_mode_id if session.modes else None,
-        "updatedAt": transcript.updated_at,
+        "updated_at": transcript.updated_at,
     }
     if options.format == "json":
         print_json(encode(summary))
@@ -107,38 +111,46 @@ async def _load(agent: RemoteAgent, found: FoundSession, options: argparse.Names
     return 0
 
 
-async def _fork(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
-    copy = await agent.fork(found.session_id, found.cwd, additional_directories=_others(agent, found))
+async def _fork(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
+    others = _others(agent, found)
+    try:
+        copy = await agent.fork(found.session_id, found.cwd, additional_directories=others)
+    except RemoteError as refused:  # some agents copy only open sessions
+        try:
+            await agent.reopen_session(found.session_id, found.cwd, additional_directories=others)
+        except DragomanError:
+            raise refused from None
+        copy = await agent.fork(found.session_id, found.cwd, additional_directories=others)
     if options.format == "json":
-        print_json(encode({"sessionId": copy.id, "forkedFrom": found.session_id}))
+        print_json(encode({"session_id": copy.id, "forked_from": found.session_id}))
     else:
         print(one_line(copy.id))
     return 0
 
 
-async def _title(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _title(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     kept = await agent.set_title(found.session_id, options.title)
-    _tell(options, {"sessionId": found.session_id, "title": kept}, f"{found.session_id} is now {kept!r}.")
+    _print_result(options, {"session_id": found.session_id, "title": kept}, f"{found.session_id} is now {kept!r}.")
     return 0
 
 
-async def _archive(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _archive(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     await agent.archive(found.session_id)
-    _tell(options, {"archived": found.session_id}, f"Archived {_name(found)}.")
+    _print_result(options, {"archived": found.session_id}, f"Archived {_name(found)}.")
     return 0
 
 
-async def _unarchive(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _unarchive(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     await agent.unarchive(found.session_id)
-    _tell(options, {"unarchived": found.session_id}, f"{_name(found)} is in lists again.")
+    _print_result(options, {"unarchived": found.session_id}, f"{_name(found)} was unarchived.")
     return 0
 
 
-def _tell(options: argparse.Namespace, result: dict[str, str], words: str) -> None:
+def _print_result(options: argparse.Namespace, result: dict[str, str], text: str) -> None:
     if options.format == "json":
         print_json(encode(result))
     else:
-        print(one_line(words))
+        print(one_line(text))
 
 
 def _name(found: FoundSession) -> str:
@@ -146,10 +158,10 @@ def _name(found: FoundSession) -> str:
     return one_line(f"{title} ({found.session_id})" if title else found.session_id)
 
 
-async def _export(agent: RemoteAgent, found: FoundSession, options: argparse.Namespace) -> int:
+async def _export(agent: AgentConnection, found: FoundSession, options: argparse.Namespace) -> int:
     if options.format in TRAJECTORY_FORMATS:
         session = await _open(agent, found)
-        text = write_trajectories([loaded_trajectory(session, agent.info)], options.format)
+        text = write_trajectories([trajectory_from_session(session, agent.info)], options.format)
     else:
         text = write_transcript(await _read(agent, found), "markdown" if options.format == "text" else options.format)
     _write_export(options, text)
@@ -160,7 +172,7 @@ def _export_recording(options: argparse.Namespace) -> int:
     try:
         _write_export(options, write_trajectories(read_sessions(options.id), options.format))
     except DragomanError as error:
-        complain("sessions", error)
+        print_error("sessions", error)
         return FAILED
     return 0
 
@@ -171,7 +183,7 @@ def _write_export(options: argparse.Namespace, text: str) -> None:
         print(f"Wrote {options.output}.", file=sys.stderr)
 
 
-_ACTIONS: dict[str, Callable[[RemoteAgent, FoundSession, argparse.Namespace], Awaitable[int]]] = {
+_ACTIONS: dict[str, Callable[[AgentConnection, FoundSession, argparse.Namespace], Awaitable[int]]] = {
     "show": _show,
     "load": _load,
     "fork": _fork,
@@ -182,42 +194,40 @@ _ACTIONS: dict[str, Callable[[RemoteAgent, FoundSession, argparse.Namespace], Aw
 }
 
 
-async def _open(agent: RemoteAgent, found: FoundSession) -> Session:
+async def _open(agent: AgentConnection, found: FoundSession) -> Session:
     return await agent.load_session(found.session_id, found.cwd, additional_directories=_others(agent, found))
 
 
-def _others(agent: RemoteAgent, found: FoundSession) -> list[str]:
-    """Return the other directories of a session, to an agent that takes some."""
+def _others(agent: AgentConnection, found: FoundSession) -> list[str]:
+    """Return the session's other directories, if the agent supports them."""
     return found.additional_directories if agent.capabilities.session_capabilities.additional_directories else []
 
 
-async def _read(agent: RemoteAgent, found: FoundSession) -> Transcript:
+async def _read(agent: AgentConnection, found: FoundSession) -> Transcript:
     return read_transcript(await _open(agent, found), agent.name, found.info)
 
 
 def _hint(error: DragomanError, options: argparse.Namespace) -> str:
-    """Say how to get at a session that the agent of a bridge has open."""
+    """Return a hint on how to reach a session that the agent of a bridge has open."""
     busy = busy_session_of(error)
     if busy is None or options.url is not None:
         return ""
     bridge = find_bridge(home())
     url = "http://127.0.0.1:8421/acp" if bridge is None else bridge.acp_url()
     return (
-        f"; if that is the agent of a dragoman serve, let it do this: "
-        f"dragoman sessions {options.action} {options.id or busy} --url {url}"
+        f"; if that is the agent of a dragoman serve, use: dragoman sessions {options.action} {options.id or busy} "
+        f"--url {url}"
     )
 
 
 def _choose_store(options: argparse.Namespace) -> str | None:
-    """Return the database in which the agent and bridges keep sessions, if there is one; raises UsageError."""
+    """Return the address of the database that stores the sessions, or None. Raises UsageError."""
     if options.url is not None:
         if options.store is not None:
-            raise UsageError(
-                "--store is for an agent that is started, and --url is one that runs; leave one of them out"
-            )
+            raise UsageError("--store is for an agent we start and --url for a running one; use only one of them")
         return None
     if options.action != "delete" and options.store is None:
-        return None  # the agent reads the variable by itself
+        return None  # the agent reads the variable itself
     try:
         return find_address(options.store)
     except DragomanError as error:
@@ -231,9 +241,9 @@ def _check(options: argparse.Namespace) -> None:
     else:
         _check_words(options)
     if options.action != "export" and options.format in ("markdown", "html", *TRAJECTORY_FORMATS):
-        raise UsageError(f"--format {options.format} goes with export; {options.action} prints text or json")
+        raise UsageError(f"--format {options.format} needs export; {options.action} prints text or json")
     if options.action != "export" and options.output:
-        raise UsageError("--output goes with export")
+        raise UsageError("--output needs export")
     if options.cwd is not None:
         options.cwd = str(Path(options.cwd).absolute())
 
@@ -241,28 +251,28 @@ def _check(options: argparse.Namespace) -> None:
 def _check_words(options: argparse.Namespace) -> None:
     action = options.action
     if action == "list" and options.id is not None:
-        raise UsageError("list takes no ID; to see one session, say show ID")
+        raise UsageError("list takes no ID; to see one session, run `dragoman sessions show ID`")
     if action != "list" and not options.id:
-        raise UsageError(f"which session? say {action} ID, with an ID of dragoman sessions list")
+        raise UsageError(f"no session given; expected {action} ID (run `dragoman sessions` to list them)")
     if action == "title" and not options.title:
-        raise UsageError("which title? say title ID TITLE")
+        raise UsageError("no title given; expected title ID TITLE")
     if len(options.words) > (2 if action == "title" else 1):
-        more = "; a title of several words stands in quotes" if action == "title" else ""
-        raise UsageError(f"{action} takes one ID{more}; to give a session a title, say title ID TITLE")
+        more = "; put a title of several words in quotes" if action == "title" else ""
+        raise UsageError(f"{action} takes one ID{more}; to set a title, use title ID TITLE")
     if action != "list" and (options.archived or options.all):
-        raise UsageError("--archived goes with list, and --all with list or delete")
+        raise UsageError("--archived needs list, and --all needs list or delete")
     if options.older_than is not None:
-        raise UsageError("--older-than goes with delete")
+        raise UsageError("--older-than needs delete")
 
 
 def _check_deletion(options: argparse.Namespace) -> None:
     ways = [bool(options.words), options.all, options.older_than is not None]
     if not any(ways):
-        raise UsageError("which sessions? say delete ID, --all, or --older-than 30d")
+        raise UsageError("no sessions given; expected delete ID, --all or --older-than 30d")
     if sum(ways) > 1:
-        raise UsageError("delete takes IDs, or --all, or --older-than; give one of them")
+        raise UsageError("delete takes IDs, --all or --older-than; use only one of them")
     if options.archived:
-        raise UsageError("--archived goes with list")
+        raise UsageError("--archived needs list")
 
 
 HEAD = ("ID", "TITLE", "UPDATED", "DIRECTORY")
@@ -272,7 +282,8 @@ MAX_TITLE = 60
 
 
 def table_lines(infos: Sequence[v1.SessionInfo], *, width: int | None, long: bool = False) -> Iterator[str]:
-    """Yield the lines; `width` is that of a terminal, `long` gives everything in full."""
+    """Yield the lines of the table. `width` is the terminal's width. `long` disables shortening."""
+    # The title is the only column that shrinks, so that ids and directories can be copied from the table.
     shown = None if long else id_length([info.session_id for info in infos])
     rows = [HEAD, *(_cells(info, shown) for info in infos)]
     widths = [max(cells(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
@@ -286,7 +297,7 @@ def table_lines(infos: Sequence[v1.SessionInfo], *, width: int | None, long: boo
 
 
 def id_length(ids: Sequence[str]) -> int:
-    """Return how many letters tell these ids apart."""
+    """Return the shortest prefix length that keeps these ids distinct."""
     length, longest = SHORT_ID, max(map(len, ids), default=SHORT_ID)
     different = len(set(ids))
     while length < longest and len({session_id[:length] for session_id in ids}) < different:
@@ -308,13 +319,13 @@ def _marks(info: v1.SessionInfo) -> str:
     return (" (archived)" if info.archived else "") + ("" if origin is None else f" ({origin})")
 
 
-def _time(given: str | None) -> str:
-    if given is None:
+def _time(text: str | None) -> str:
+    if text is None:
         return ""
     try:
-        return datetime.fromisoformat(given).astimezone().strftime("%Y-%m-%d %H:%M")
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
-        return one_line(given)
+        return one_line(text)
 
 
 def _directory(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The terminal, for `run` and `chat`: rows and their wrapping, Markdown, questions, keys, and the output of a pipe.
+"""The terminal of `run` and `chat`: rows and wrapping, Markdown, questions, keys and plain output.
 
-Foreign text goes through `dragoman.text` before it gets here.
+Foreign text is cleaned by `dragoman.text` before it gets here.
 """

@@ -1,12 +1,12 @@
-"""Rows that are written while a person writes a line: readline hides the line, and draws it again below them.
+"""Prints rows above the input line while the user types. readline hides the line, and redraws it below the rows.
 
-`input` waits inside readline, in C, where Python runs nothing but the handlers of signals. So a thread looks whether
-there are rows to write and sends its own process SIGURG, which is ignored where nobody handles it. A signal that comes
-a moment before readline waits is handled by no one; the thread sends the next one until the rows are written.
+`input` waits inside readline, in C, where Python runs nothing but signal handlers. So a thread checks whether rows are
+due and sends SIGURG to its own process. SIGURG is ignored by default. A signal that arrives just before readline waits
+has no effect, so the thread repeats it until the rows are printed.
 
-GNU readline can erase its line and draw it again as it is: with the cursor, a search in the history, or a half of a
-paste. Python's `readline` does not offer that, so it is called in C. Where it is missing (libedit, a Python that hides
-it, no readline at all) nothing is written while a person writes.
+GNU readline can erase its line and redraw it with its cursor, history search or half-finished paste. Python's
+`readline` does not offer that, so the C functions are called. If they are missing (libedit, no readline, or a Python
+that hides them), nothing is printed while the user types.
 """
 
 import ctypes
@@ -18,44 +18,43 @@ from types import FrameType
 from typing import Any, Protocol
 
 LOOK_S = 0.1
-"""How often to look for rows: no person sees that they are later."""
+"""How often to check for rows. Users do not notice such a delay."""
 
 _READS_LINE = 0x80000
 _COMPLETES = 0x4000
-"""Flags of readline's state: a line is being read; a word of it is being completed."""
+"""Flags of readline's state: reading a line, and completing a word."""
 
 
-class RowsBeside(Protocol):
-    """Rows that come while a person writes."""
+class PendingRows(Protocol):
+    """Rows that arrive while the user types."""
 
     def may_be_due(self) -> bool:
-        """Whether there may be rows to write; called in another thread."""
+        """Return whether rows may be due. Called from another thread."""
         ...
 
     def is_due(self) -> bool:
-        """Whether there are rows to write."""
+        """Return whether rows are due."""
         ...
 
     def write(self) -> None:
-        """Write them."""
+        """Print the rows."""
         ...
 
 
 class InputLine:
-    """The line that is being written; used in the main thread."""
+    """The input line. Used only in the main thread."""
 
     def __init__(self) -> None:
         self._readline = _find_readline()
 
     @contextmanager
-    def beside(self, rows: RowsBeside) -> Generator[None]:
-        """Have rows written above the line while it is read."""
+    def showing(self, rows: PendingRows) -> Generator[None]:
+        """Print rows above the line while it is read."""
         if self._readline is None:
             yield
             return
 
-        def handle(number: int, frame: FrameType | None) -> None:
-            del number, frame
+        def handle(_number: int, _frame: FrameType | None) -> None:
             if self._is_reading() and rows.is_due():
                 self._write_above(rows)
 
@@ -74,23 +73,23 @@ class InputLine:
         state = ctypes.c_ulong.in_dll(self._readline, "rl_readline_state").value
         return state & (_READS_LINE | _COMPLETES) == _READS_LINE
 
-    def _write_above(self, rows: RowsBeside) -> None:
+    def _write_above(self, rows: PendingRows) -> None:
         self._readline.rl_clear_visible_line()
-        self._readline.fflush(None)  # readline writes through C's buffer, and `write` does not
+        self._readline.fflush(None)  # readline writes through C's buffer, but `write` does not
         try:
             rows.write()
         finally:
             self._readline.rl_forced_update_display()
 
 
-def _look(rows: RowsBeside, reader: int, has_ended: threading.Event) -> None:
+def _look(rows: PendingRows, reader: int, has_ended: threading.Event) -> None:
     while not has_ended.wait(LOOK_S):
         if rows.may_be_due():
             signal.pthread_kill(reader, signal.SIGURG)
 
 
 def _find_readline() -> Any:
-    """Return the library that has the functions of GNU readline; None where it is another, or hides them."""
+    """Return the library with GNU readline's functions. None for another library, or if it hides them."""
     try:
         import readline
     except ImportError:
@@ -102,5 +101,5 @@ def _find_readline() -> Any:
         ctypes.c_ulong.in_dll(library, "rl_readline_state")
     except (OSError, ValueError):
         return None
-    wanted = ("rl_clear_visible_line", "rl_forced_update_display", "fflush")
-    return library if all(hasattr(library, name) for name in wanted) else None
+    symbols = ("rl_clear_visible_line", "rl_forced_update_display", "fflush")
+    return library if all(hasattr(library, name) for name in symbols) else None

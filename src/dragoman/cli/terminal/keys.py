@@ -1,4 +1,4 @@
-"""Single keys at a terminal: nothing is echoed, and a key counts without Enter."""
+"""Reads single keys at a terminal, without echo and without Enter."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 WAIT_S = 0.1
-"""How long to wait for a key before looking whether its question still stands."""
+"""How long to wait for a key before checking whether the question was cancelled."""
 
 ESCAPE = "\x1b"
 END = "\x04"
@@ -20,14 +20,14 @@ END = "\x04"
 
 
 class Keyboard:
-    """The keyboard of `chat`, which reads it while its agent is served by another thread."""
+    """The keyboard of `chat`, which the main thread reads while another thread serves the agent."""
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """Echo nothing and give every key at once, until left; Ctrl-C stays a signal."""
+        """Disable echo and line buffering. Ctrl-C remains a signal."""
         before = termios.tcgetattr(self._fd)
         self._silence()
         continued = signal.signal(signal.SIGCONT, self._continue)
@@ -39,7 +39,7 @@ class Keyboard:
 
     @contextmanager
     def loud(self) -> Generator[None]:
-        """Within `quiet`, let a line be written as usual; Ctrl-C is an exception there."""
+        """Within `quiet`, read a line as usual. Here Ctrl-C raises KeyboardInterrupt."""
         silent = termios.tcgetattr(self._fd)
         mode = termios.tcgetattr(self._fd)
         mode[3] |= termios.ECHO | termios.ICANON
@@ -51,14 +51,14 @@ class Keyboard:
             signal.signal(signal.SIGINT, interrupt)
             termios.tcsetattr(self._fd, termios.TCSADRAIN, silent)
 
-    def forget(self) -> None:
-        """Drop all keys until now: they were pressed before the question was seen."""
+    def drop_pending(self) -> None:
+        """Drop the keys pressed before the question was visible."""
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def read(self) -> str:
-        """Return the next key, or nothing if none comes for a moment.
+        """Return the next key, or an empty string if none is pressed within a moment.
 
-        Several characters at once are a paste, or a key that sends a sequence: they answer nothing.
+        Several characters at once are a paste or an escape sequence, and are ignored.
         """
         ready, _, _ = select.select([self._fd], [], [], WAIT_S)
         if not ready:
@@ -66,8 +66,7 @@ class Keyboard:
         typed = os.read(self._fd, 1024).decode(errors="replace")
         return typed if len(typed) == 1 else ""
 
-    def _continue(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
+    def _continue(self, _number: int, _frame: FrameType | None) -> None:
         self._silence()
 
     def _silence(self) -> None:
@@ -79,7 +78,7 @@ class Keyboard:
 
 @contextmanager
 def single_keys() -> Generator[None]:
-    """Let each key come at once, until left; keys from before the question was seen are dropped."""
+    """Read keys without Enter inside this context. Drops keys pressed before the question was visible."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     tty.setcbreak(descriptor, termios.TCSAFLUSH)
@@ -90,7 +89,7 @@ def single_keys() -> Generator[None]:
 
 
 async def read_key(descriptor: int) -> str:
-    """Wait for the next key, without holding up the loop; the end of the input is an empty text."""
+    """Wait for the next key without blocking the loop. Return an empty string at the end of input."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))

@@ -1,7 +1,7 @@
-"""Markdown as it streams in: an ended line becomes rows for good, the open line is shown as it is so far.
+"""Streaming Markdown. A finished line becomes final rows, and the unfinished line is shown as it is so far.
 
-Only the Markdown of models is known: headings, lists, quotes, fenced code, rules, emphasis, code and links. Tables stay
-as they were written. No line waits for the next one.
+Only the Markdown that models write is supported: headings, lists, quotes, fenced code, rules, emphasis, code and links.
+Tables are printed as they are. No line waits for the next one.
 """
 
 import re
@@ -29,7 +29,7 @@ _BULLETS = "•◦▪"
 
 
 class Markdown:
-    """One answer, in pieces."""
+    """Renders one answer, piece by piece."""
 
     def __init__(self) -> None:
         self._line = ""
@@ -37,18 +37,18 @@ class Markdown:
         self._had_text = False
 
     def feed(self, text: str, width: int) -> list[Row]:
-        """Take a piece and return the rows of the lines that it ended."""
+        """Add a piece and return the rows of the lines that it finished."""
         *lines, self._line = (self._line + text).split("\n")
         return [row for line in lines for row in self._render(line, width)]
 
     def partial(self, width: int) -> list[Row]:
-        """Return the rows of the line that has not ended."""
+        """Return the rows of the unfinished line."""
         if not self._line or self._could_be_fence():
             return []
         return self._body(self._line, width)
 
     def finish(self, width: int) -> list[Row]:
-        """Return the rows of the open line, and reset."""
+        """Return the rows of the unfinished line and reset."""
         line, self._line = self._line, ""
         rows = self._render(line, width) if line else []
         self._fence = ""
@@ -70,7 +70,7 @@ class Markdown:
             language = fence[3].strip()
             return [[Span("  "), Span(language, "dim")]] if language else []
         if not self._fence and not line.strip():
-            return [[]] if self._had_text else []  # no blank rows before the first words
+            return [[]] if self._had_text else []  # no blank rows before the first text
         self._had_text = True
         return self._body(line, width)
 
@@ -85,8 +85,8 @@ class Markdown:
         return _paragraph(line, width)
 
 
-class AsWritten(Markdown):
-    """A person's text, in pieces: with every backtick and star, as the person typed it."""
+class PlainText(Markdown):
+    """Shows the user's text unchanged, with every backtick and star."""
 
     def _could_be_fence(self) -> bool:
         return False
@@ -95,8 +95,8 @@ class AsWritten(Markdown):
         return self._body(line, width)
 
     def _body(self, line: str, width: int) -> list[Row]:
-        words = line.lstrip()
-        return wrap([Span(words)], width, line[: len(line) - len(words)])
+        text = line.lstrip()
+        return wrap([Span(text)], width, line[: len(line) - len(text)])
 
 
 def _paragraph(line: str, width: int) -> list[Row]:
@@ -106,12 +106,12 @@ def _paragraph(line: str, width: int) -> list[Row]:
         return [[Span("▌ ", "dim"), *row] for row in wrap(inline(quote[1], "italic"), width - 2)]
     if item := _ITEM.match(line):
         return _list_item(item[1], item[2], item[3], width)
-    words = line.lstrip()
-    return wrap(inline(words), width, line[: len(line) - len(words)])
+    text = line.lstrip()
+    return wrap(inline(text), width, line[: len(line) - len(text)])
 
 
 def inline(text: str, style: str = "") -> list[Span]:
-    """Return a line with its emphasis, code and links; `style` is that of the whole."""
+    """Return the line as spans for emphasis, code and links. `style` applies to the whole line."""
     spans: list[Span] = []
     end = 0
     for found in _INLINE.finditer(text):
@@ -149,7 +149,7 @@ _MARKS = (
 
 
 def _link(label: str, url: str, style: str) -> list[Span]:
-    """Return a link with its address in sight: the label does not say where it leads."""
+    """Return a link that shows its URL, because a label can mislead."""
     shown = [Span(label, f"{style} underline blue".strip())] if label and label != url else []
     return [*shown, Span(f" ({url})" if shown else url, f"{style} dim".strip())]
 

@@ -1,4 +1,4 @@
-"""Text with styles, broken into rows that fit a width."""
+"""Styled text, broken into rows that fit a width."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ TAB = "    "
 
 
 class Span(NamedTuple):
-    """A piece of text and its styles, names of `CODES` with blanks between."""
+    """A piece of text with styles: names of `CODES`, separated by blanks."""
 
     text: str
     style: str = ""
@@ -39,16 +39,17 @@ def plain(row: Iterable[Span]) -> str:
 
 
 def paint(row: Iterable[Span]) -> str:
-    """Return a row as a terminal takes it."""
+    """Return the row with terminal escape sequences."""
     return "".join(_paint(span) for span in row if span.text)
 
 
 def wrap(spans: Iterable[Span], width: int, first: str = "", later: str | None = None) -> list[Row]:
-    """Break at blanks where possible, with `first` before the first row and `later` before the others."""
+    """Break at blanks if possible. `first` begins the first row and `later` the others."""
     later = " " * cells(first) if later is None else later
     rows: list[Row] = [[Span(first)] if first else []]
     room = max(width - cells(first), 1)
     used = 0
+    # Blanks and words alternate. A blank at a row's end is dropped, and a word longer than a row is cut into pieces.
     for text, style in _words(spans):
         size = cells(text)
         if used and used + size > room:
@@ -69,7 +70,10 @@ def wrap(spans: Iterable[Span], width: int, first: str = "", later: str | None =
 
 
 def hard_wrap(spans: Iterable[Span], width: int, lead: Sequence[Span] = (), later: str = "") -> list[Row]:
-    """Break wherever the width ends, as for code, with `lead` before every row, or `later` before all but the first."""
+    """Break at any character, as for code.
+
+    `lead` begins every row, or `later` all rows but the first.
+    """
     room = max(width - cells(plain(lead)), 1)
     rows: list[Row] = [list(lead)]
     used = 0

@@ -1,4 +1,4 @@
-"""Tool calls as rows: a running one with the end of its output, an ended one with its result."""
+"""Rows of a tool call: its latest output while it runs, its result when it has ended."""
 
 import re
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ import msgspec
 
 from dragoman.cli.terminal.rows import Row, Span, hard_wrap, wrap
 from dragoman.client import ToolCallState
-from dragoman.client.hunks import hunk_lines, split_lines
+from dragoman.client.transcripts.hunks import hunk_lines, split_lines
 from dragoman.protocol import v1
 from dragoman.text import clean_text, one_line, visible
 from dragoman.text.width import cut
 
 LIVE_LINES = 5
-"""Of the output of what runs."""
+"""Shown lines of a running call's output."""
 KEPT_LINES = 5
-"""Of the output of what is over."""
+"""Shown lines of an ended call's output."""
 MAX_DIFF_LINES = 40
-"""Of a diff that nobody was asked about; a question shows all of it."""
+"""Shown lines of a diff. A permission question shows all of them."""
 
 _GUTTER = [Span("  │ ", "dim")]
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -25,7 +25,7 @@ _SUMMED_UP = ("read", "search", "fetch")
 
 
 def running_rows(call: ToolCallState, spinner: str, width: int) -> list[Row]:
-    """Return a call that has not ended, with the last lines of its output."""
+    """Return the rows of a running call, with the last lines of its output."""
     lines = [line for line in _text(call).split("\n") if line.strip()][-LIVE_LINES:]
     return [
         _head(call, Span(spinner, "yellow"), width),
@@ -34,7 +34,7 @@ def running_rows(call: ToolCallState, spinner: str, width: int) -> list[Row]:
 
 
 def ended_rows(call: ToolCallState, width: int, *, with_diff: bool = True) -> list[Row]:
-    """Return a call that has ended, or that was left behind when the turn did."""
+    """Return the rows of an ended call, or of one left unfinished by its turn."""
     mark = _MARKS.get(call.status, Span("-", "dim"))
     rows = [_head(call, mark, width)]
     diffs = [item for item in call.content if isinstance(item, v1.Diff)]
@@ -48,7 +48,7 @@ _MARKS = {"completed": Span("✓", "green"), "failed": Span("✗", "red")}
 
 
 def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[Row]:
-    """Return a change in colour, as far as `max_lines` go."""
+    """Return a coloured diff with at most `max_lines` lines."""
     lines = hunk_lines(diff, context=2)
     shown = lines if max_lines is None else lines[:max_lines]
     rows = hard_wrap([Span(visible(diff.path), "bold"), *_counts(lines)], width, [Span("  ")])
@@ -60,7 +60,7 @@ def diff_rows(diff: v1.Diff, width: int, max_lines: int | None = None) -> list[R
 
 
 def with_output_of(before: ToolCallState, ended: ToolCallState) -> ToolCallState:
-    """Return a cancelled call with the output that it had shown, if its end took that away."""
+    """Return a cancelled call with the output it had shown before, if its last update removed it."""
     lines = _text(before).rstrip().split("\n")
     if before.status != "in_progress" or ended.status != "failed" or lines[-1] in _text(ended):
         return ended
@@ -68,7 +68,7 @@ def with_output_of(before: ToolCallState, ended: ToolCallState) -> ToolCallState
 
 
 def plan_rows(entries: Sequence[v1.PlanEntry], width: int) -> list[Row]:
-    """Return the plan, with the state of each step."""
+    """Return the plan with the state of each step."""
     done = sum(entry.status == "completed" for entry in entries)
     rows: list[Row] = [[Span("Plan", "bold"), Span(f" {done}/{len(entries)}", "dim")]]
     for entry in entries:
@@ -93,6 +93,7 @@ def _output_rows(call: ToolCallState, width: int) -> list[Row]:
     if call.kind in _SUMMED_UP and call.status == "completed":
         count = len(split_lines(text))
         return [[*_GUTTER, Span(f"{count} line{'s' if count != 1 else ''}", "dim")]]
+    # A command's result is at the end of its output. Other tools begin with the important lines.
     rest = len(lines) - KEPT_LINES
     more: list[Row] = [[*_GUTTER, Span(f"… {rest} more line{'s' if rest != 1 else ''}", "dim")]] if rest > 0 else []
     if call.kind == "execute":
@@ -110,12 +111,12 @@ def _text(call: ToolCallState) -> str:
 
 
 def last_state(text: str) -> str:
-    """Return the output of a command as a terminal would leave it where a line was written over and over."""
+    """Return the output as a terminal shows it after carriage returns overwrote lines."""
     return "\n".join(clean_text(line.rstrip("\r").rsplit("\r", 1)[-1]) for line in text.split("\n"))
 
 
 def _unfence(text: str) -> str:
-    """Return the lines inside of a code block, if the text is one; an agent that streams may not have closed it yet."""
+    """Return the lines inside a code block if the text is one. A streaming agent may not have closed it yet."""
     lines = text.strip("\n").split("\n")
     mark = _FENCE.match(lines[0])
     if mark is None:
@@ -138,5 +139,5 @@ def _diff_style(line: str) -> str:
 
 
 def count_changes(lines: Sequence[str]) -> tuple[int, int]:
-    """Return how many lines are added and removed in the lines of hunks."""
+    """Return how many lines the hunks add and remove."""
     return sum(line[:1] == "+" for line in lines), sum(line[:1] == "-" for line in lines)

@@ -1,4 +1,4 @@
-"""The project that `dragoman init --kit NAME` writes: a program, its tests, a pyproject.toml and a README."""
+"""The project that `dragoman new NAME` writes: a program, its tests, a pyproject.toml and a README."""
 
 import re
 import sys
@@ -8,19 +8,19 @@ from string import Template
 from typing import NamedTuple
 
 from dragoman import __version__
-from dragoman.cli.init.editors import snippets
+from dragoman.cli.editor import snippets
 from dragoman.errors import DragomanError
 from dragoman.files.private_file import next_step
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-class KitProblem(DragomanError):
+class ProjectError(DragomanError):
     """The project cannot be written."""
 
 
 class KitProject(NamedTuple):
-    """A project that was written."""
+    """A written project."""
 
     directory: Path
     files: list[str]
@@ -28,10 +28,13 @@ class KitProject(NamedTuple):
 
 
 def write_project(parent: Path, name: str) -> KitProject:
-    """Write the project of an agent into a new directory of its name; raises KitProblem, and nothing is left behind."""
+    """Write an agent project into a new directory of the same name.
+
+    Raises ProjectError and leaves nothing behind on failure.
+    """
     if not _NAME.fullmatch(name):
-        raise KitProblem(
-            f"{name!r} is no name for an agent; use small letters, digits and single hyphens, as in my-notes"
+        raise ProjectError(
+            f"{name!r} is not a valid agent name; use lower-case letters, digits and single hyphens, as in my-notes"
         )
     directory = parent / name
     module = f"{name.replace('-', '_')}_agent"
@@ -39,9 +42,9 @@ def write_project(parent: Path, name: str) -> KitProject:
     try:
         directory.mkdir()
     except FileExistsError:
-        raise KitProblem(f"{directory} is there already; it is left as it is") from None
+        raise ProjectError(f"{directory} already exists and was not changed") from None
     except OSError as error:
-        raise KitProblem(_cannot_write(directory, error)) from None
+        raise ProjectError(_cannot_write(directory, error)) from None
     written: list[Path] = []
     try:
         for path, text in files.items():
@@ -51,12 +54,12 @@ def write_project(parent: Path, name: str) -> KitProject:
             target.write_text(text, "utf-8")
     except OSError as error:
         _remove(directory, written)
-        raise KitProblem(_cannot_write(directory, error)) from None
+        raise ProjectError(_cannot_write(directory, error)) from None
     return KitProject(directory, list(files), f"cd {name}, then see README.md; python {module}.py is the agent")
 
 
 def _templates(module: str) -> list[tuple[str, Template]]:
-    folder = resources.files("dragoman.cli.init") / "kit_project"
+    folder = resources.files("dragoman.cli.new") / "kit_project"
     names = {
         f"{module}.py": "agent.py.template",
         f"tests/test_{module}.py": "test_agent.py.template",
@@ -81,7 +84,7 @@ def _values(name: str, module: str, directory: Path) -> dict[str, str]:
 
 
 def _cannot_write(directory: Path, error: OSError) -> str:
-    return f"cannot write {directory}: {error.strerror}; {next_step(error, 'see that this user may write there')}"
+    return f"cannot write {directory}: {error.strerror}; {next_step(error, 'check that you can write there')}"
 
 
 def _remove(directory: Path, files: list[Path]) -> None:

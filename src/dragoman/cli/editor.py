@@ -1,5 +1,6 @@
-"""The configuration that makes an editor start a command as an ACP agent."""
+"""`dragoman editor`: print the configuration that makes an editor start dragoman as an ACP agent."""
 
+import argparse
 import json
 import os
 import sys
@@ -8,15 +9,35 @@ from pathlib import Path
 
 import msgspec
 
+from dragoman.cli.exit_codes import DONE
+from dragoman.cli.options import UsageError
+from dragoman.cli.output import print_json
 from dragoman.installation import find_installation
 
 
+def main(options: argparse.Namespace) -> int:
+    """Print an editor's configuration for our agent or, with `--url`, for a bridge."""
+    if options.token_file and not options.url:
+        raise UsageError("--token-file needs --url; add --url or leave it out")
+    command = attach_command(options.url, options.token_file) if options.url else agent_command()
+    shown = snippets(options.editor, command)
+    if options.format == "json":
+        print_json(msgspec.json.encode({"editor": options.editor, "command": command, "snippets": shown}))
+        return DONE
+    # stdout has only the snippets, so that they can be piped. stderr says which file they belong to.
+    for snippet in shown:
+        where = f"{snippet.product}: add this to {snippet.file}; requires {snippet.needs} or later."
+        print(f"{where} {snippet.hint}", file=sys.stderr, flush=True)
+        print(f"{snippet.text}\n", flush=True)
+    return DONE
+
+
 class Snippet(msgspec.Struct, frozen=True):
-    """Lines of configuration, with their product and the file that they go into."""
+    """Configuration lines for one product, and the file they belong to."""
 
     product: str
     needs: str
-    """The least versions that understand it."""
+    """The oldest versions that support it."""
     language: str
     file: str
     text: str
@@ -24,20 +45,21 @@ class Snippet(msgspec.Struct, frozen=True):
 
 
 def agent_command() -> list[str]:
-    """Return the absolute command that starts our agent, also when this process is gone."""
+    """Return the absolute command that starts our agent. It stays valid after this process ends."""
     return [*_own_command(), "agent"]
 
 
 def attach_command(url: str, token_file: str | None) -> list[str]:
-    """Return the absolute command that attaches to a bridge."""
-    given = [] if token_file is None else ["--token-file", str(Path(token_file).absolute())]
-    return [*_own_command(), "attach", url, *given]
+    """Return the absolute command that attaches an editor to a bridge."""
+    token_options = [] if token_file is None else ["--token-file", str(Path(token_file).absolute())]
+    return [*_own_command(), "attach", url, *token_options]
 
 
 def _own_command() -> list[str]:
     """Return the absolute command of dragoman.
 
-    It is the script beside this Python, or this Python itself; `uvx` where that made the environment, which is a cache.
+    This is the script next to this Python, or this Python itself. If uvx made the environment, which is only a cache,
+    it is the uvx command.
     """
     python = Path(sys.executable).absolute()
     script = python.with_name("dragoman")
@@ -62,24 +84,29 @@ def _zed(command: Sequence[str], name: str) -> list[Snippet]:
 
 def _jetbrains(command: Sequence[str], name: str) -> list[Snippet]:
     hint = (
-        "Add Custom Agent, in the menu at the upper right of the AI Chat window, opens that file "
+        "Add Custom Agent, in the menu at the top right of the AI Chat window, opens that file "
         f"(before 2026.1 it is Configure ACP Agents). Then choose {name} in the chat."
     )
     return [
         Snippet(
-            "JetBrains AI Assistant", "an IDE of 2025.3", "json", "~/.jetbrains/acp.json", _servers(command, name), hint
+            "JetBrains AI Assistant",
+            "IDE version 2025.3",
+            "json",
+            "~/.jetbrains/acp.json",
+            _servers(command, name),
+            hint,
         )
     ]
 
 
 def _neovim(command: Sequence[str], name: str) -> list[Snippet]:
-    made = (
+    text = (
         ("CodeCompanion.nvim", "CodeCompanion.nvim 18 and Neovim 0.11", _code_companion, "Then :CodeCompanionChat."),
         ("avante.nvim", "avante.nvim 0.0.28 and Neovim 0.11", _avante, "Then :AvanteChat."),
     )
     return [
         Snippet(product, needs, "lua", _nvim_init(), f"{_comment('--', needs)}{make(command, name)}", hint)
-        for product, needs, make, hint in made
+        for product, needs, make, hint in text
     ]
 
 
@@ -98,7 +125,7 @@ _EDITORS: dict[str, Callable[[Sequence[str], str], list[Snippet]]] = {
 
 
 def _comment(mark: str, needs: str) -> str:
-    """Return a comment with the product of the lines below: the lines of several plugins go to one output."""
+    """Return a comment that names the product. Several plugins share one output."""
     return f"{mark} For {needs}, or later.\n"
 
 
@@ -108,7 +135,7 @@ def _servers(command: Sequence[str], name: str, **more: str) -> str:
 
 
 def _code_companion(command: Sequence[str], name: str) -> str:
-    # `auth`: the agent takes its key from its own file, so there is nothing that the plugin could ask for first.
+    # `auth`: the agent reads its key from its own file, so the plugin has nothing to ask for.
     return f"""\
 require("codecompanion").setup({{
   adapters = {{
@@ -128,7 +155,7 @@ require("codecompanion").setup({{
 
 
 def _avante(command: Sequence[str], name: str) -> str:
-    # avante.nvim hands on nothing but PATH; whatever the agent file takes from the environment has to stand here.
+    # avante.nvim passes only PATH. Every other variable that the agent file reads must be listed here.
     return f"""\
 require("avante").setup({{
   provider = {_quote(name)},
@@ -143,7 +170,7 @@ require("avante").setup({{
 
 
 def _agent_shell(command: Sequence[str], name: str) -> str:
-    # Entries of the list are functions that make a configuration; a configuration itself is the older form.
+    # The list contains functions that return a configuration. Plain configurations are the older form.
     return f"""\
 (defun {name}-agent-config ()
   (agent-shell-make-agent-config
@@ -168,7 +195,7 @@ def _quote(text: str) -> str:
 
 
 def _zed_settings() -> str:
-    # On macOS it is ~/.config too, and there the variable does not count.
+    # On macOS Zed also uses ~/.config, and ignores XDG_CONFIG_HOME.
     return f"{_config_home() if sys.platform == 'linux' else '~/.config'}/zed/settings.json"
 
 

@@ -1,12 +1,10 @@
-"""Options of a session, with any agent: its config options, and its modes where the agent has them apart."""
+"""The options of any agent's session: its config options, and its modes if they are separate."""
 
-import base64
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from dragoman.client import NotOffered, Session
-from dragoman.errors import DragomanError
+from dragoman.client import Session
+from dragoman.client.errors import NotOfferedError
 from dragoman.protocol import v1
 
 _ON, _OFF = "on", "off"
@@ -14,7 +12,7 @@ _SWITCHED = {"on": True, "true": True, "yes": True, "off": False, "false": False
 
 
 class SessionOption(NamedTuple):
-    """One thing that can be set, with the names of its values."""
+    """An option, with its values and their names."""
 
     option_id: str
     name: str
@@ -22,26 +20,26 @@ class SessionOption(NamedTuple):
     current: str
     category: str | None = None
     kind: str = "select"
-    """`select` and `boolean` are config options; `mode` is the session's mode, which older agents have apart."""
+    """`select` and `boolean` are config options. `mode` is the session's mode, which older agents keep separate."""
 
 
 def list_options(session: Session) -> list[SessionOption]:
-    """Return all that can be set, in the agent's order."""
+    """Return all options, in the agent's order."""
     return list(_list_options(session))
 
 
 def find_option(session: Session, name: str) -> SessionOption | None:
-    """Return the option with this id, else the first of this category, such as `mode` or `model`; or None."""
+    """Return the option with this id, or else the first of this category, such as `mode` or `model`."""
     known = list_options(session)
     by_id = [option for option in known if option.option_id == name]
     return next((option for option in (*by_id, *known) if name in (option.option_id, option.category)), None)
 
 
 async def choose(session: Session, name: str, value: str) -> str:
-    """Set an option and return its value; raises NotOffered and the errors of a call."""
+    """Set an option and return its value. Raises NotOfferedError or the errors of the call."""
     option = find_option(session, name)
     if option is None:
-        raise _unknown(session, name, value)
+        raise NotOfferedError("option", name, [each.option_id for each in list_options(session)])
     value = _find_value(option, value)
     match option.kind:
         case "mode":
@@ -54,6 +52,7 @@ async def choose(session: Session, name: str, value: str) -> str:
 
 
 def _list_options(session: Session) -> Iterator[SessionOption]:
+    # Newer agents list the mode among the config options. The separate modes are added only for older agents.
     has_mode = False
     for option in session.config_options:
         match option:
@@ -70,14 +69,8 @@ def _list_options(session: Session) -> Iterator[SessionOption]:
         yield SessionOption("mode", "Mode", values, session.modes.current_mode_id, "mode", "mode")
 
 
-def _unknown(session: Session, name: str, value: str) -> NotOffered:
-    if name in ("mode", "model"):
-        return NotOffered(name, value, [])
-    return NotOffered("option", name, [option.option_id for option in list_options(session)])
-
-
 def _find_value(option: SessionOption, value: str) -> str:
-    """Return the value that is meant, by itself or by its name; raises NotOffered."""
+    """Return the value with this id or name. Raises NotOfferedError."""
     if option.kind == "boolean" and value.lower() in _SWITCHED:
         return _ON if _SWITCHED[value.lower()] else _OFF
     if value in option.values:
@@ -86,8 +79,8 @@ def _find_value(option: SessionOption, value: str) -> str:
     if by_name:
         return by_name[0]
     if "model" in (option.option_id, option.category):
-        return value  # agents know more models than they list, ours among them
-    raise NotOffered(option.option_id, value, list(option.values))
+        return value  # agents, including our own, support more models than they list
+    raise NotOfferedError(option.option_id, value, list(option.values))
 
 
 def _values(option: v1.SessionConfigSelect) -> dict[str, str]:
@@ -96,33 +89,3 @@ def _values(option: v1.SessionConfigSelect) -> dict[str, str]:
         for choice in each.options if isinstance(each, v1.SessionConfigSelectGroup) else [each]:
             values[choice.value] = choice.name
     return values
-
-
-MAX_IMAGE_BYTES = 20 * 1024 * 1024
-"""More than any provider takes; it goes to the agent in one message."""
-
-_MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
-
-
-class BadImage(DragomanError):
-    """A file that cannot be sent as an image."""
-
-
-def read_image(path: Path) -> v1.ImageContent:
-    """Read an image; raises BadImage."""
-    try:
-        if path.stat().st_size > MAX_IMAGE_BYTES:
-            raise BadImage(f"{path} is too large: at most {MAX_IMAGE_BYTES // 1024 // 1024} MiB are sent")
-        data = path.read_bytes()
-    except OSError as error:
-        raise BadImage(f"{path} cannot be read: {error.strerror}") from None
-    mime_type = _find_type(data)
-    if mime_type is None:
-        raise BadImage(f"{path} is no image that agents know: give a PNG, JPEG, GIF or WebP file")
-    return v1.ImageContent(data=base64.b64encode(data).decode(), mime_type=mime_type, uri=path.absolute().as_uri())
-
-
-def _find_type(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime_type for magic, mime_type in _MAGIC if data.startswith(magic)), None)
