@@ -1,6 +1,6 @@
 """Run harbor's agent against our agent with a scripted model, on this machine in place of a container.
 
-The exit code is 0 when harbor's own model takes the trajectory, and the file that the task wants is there.
+The exit code is 0 if harbor's model accepts the trajectory and the task's file exists.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).parent / "scripts" / "hello.yaml"
 
 
 class ThisMachine:
-    """The part of harbor's environments that the agent uses."""
+    """The part of harbor's environment interface that the agent uses."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class ThisMachine:
         self._variables = {**os.environ, "PATH": path, "DRAGOMAN_HOME": str(folder.parent / "home")}
 
     async def exec(self, command: str) -> ExecResult:
-        """Run a command in the folder of the task."""
+        """Run a command in the task's directory."""
         done = await asyncio.to_thread(
             subprocess.run, ["sh", "-c", command], cwd=self._folder, env=self._variables, capture_output=True, text=True
         )
@@ -41,7 +41,7 @@ class ThisMachine:
 
 
 async def main() -> None:
-    """Set the agent up, run it, and look at what it left."""
+    """Set up the agent, run it and check its results."""
     with tempfile.TemporaryDirectory() as name:
         folder, logs = Path(name, "task"), Path(name, "logs")
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""Run the task of Inspect against our agent with a scripted model; the exit code is 0 when it is scored as right."""
+"""Run the Inspect task against our agent with a scripted model. The exit code is 0 if the score is correct."""
 
 import sys
 import tempfile

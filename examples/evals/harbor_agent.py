@@ -1,4 +1,4 @@
-"""An ACP agent as an agent of harbor: it runs in the container of each task.
+"""An ACP agent as a harbor agent, which runs in the container of each task.
 
     pip install harbor            (Python 3.12 or later)
     export PYTHONPATH=examples/evals
@@ -25,7 +25,7 @@ INSTALL = "command -v dragoman || pip install --quiet dragoman || pip install --
 
 
 class AcpAgent(BaseAgent):
-    """Any agent that speaks ACP, started by `command` in the environment of the task."""
+    """Any ACP agent, started by `command` in the environment of the task."""
 
     def __init__(
         self, logs_dir: Path, *args: Any, command: str = "dragoman agent", setup: str = "", **options: Any
@@ -44,7 +44,7 @@ class AcpAgent(BaseAgent):
         return __version__
 
     async def setup(self, environment: BaseEnvironment) -> None:
-        """Install the client, and the agent by the command that was given for that."""
+        """Install the client, and the agent with its install command."""
         for step in (INSTALL, self._setup):
             if step:
                 done = await environment.exec(step)
@@ -52,17 +52,17 @@ class AcpAgent(BaseAgent):
                     raise RuntimeError(f"{step} failed: {done.stderr or done.stdout}")
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
-        """Give the instruction to the agent; its recording is taken whether or not it succeeds."""
-        agent = f"dragoman tap --record-only --output {RECORDING} -- {self._command}"
+        """Send the instruction to the agent. Its recording is downloaded even if the agent fails."""
+        agent = f"dragoman tap --record-only --record {RECORDING} -- {self._command}"
         prompt = shlex.quote(instruction)
         done = await environment.exec(f"rm -f {RECORDING}; dragoman run {prompt} --policy all --format json -- {agent}")
         (self.logs_dir / "dragoman-run.json").write_text(done.stdout or "")
         (self.logs_dir / "dragoman-run.log").write_text(done.stderr or "")
         recording = self.logs_dir / "recording.jsonl"
         await environment.download_file(RECORDING, recording)
-        self._take(recording, context)
+        self._read_recording(recording, context)
 
-    def _take(self, recording: Path, context: AgentContext) -> None:
+    def _read_recording(self, recording: Path, context: AgentContext) -> None:
         sessions = [session for session in read_sessions(recording) if session.steps]
         if not sessions:
             return

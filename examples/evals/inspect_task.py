@@ -1,10 +1,10 @@
-"""An ACP agent as an agent of Inspect, and a task that it is evaluated on.
+"""An ACP agent as an Inspect agent, and a task for its evaluation.
 
     pip install inspect-ai dragoman
     inspect eval inspect_task.py --model mockllm/model -T command="claude-agent-acp"
 
-The model of Inspect is not used: the agent brings its own. It works on this machine, in a directory of its own for each
-sample. For an agent in a sandbox, start it there and give `connect` its streams.
+Inspect's model is not used, because the agent has its own. It works on this machine, in a separate directory for each
+sample. For an agent in a sandbox, start it there and pass its streams to `connect`.
 """
 
 import shlex
@@ -20,8 +20,8 @@ from inspect_ai.scorer import match
 from inspect_ai.tool import ToolCall
 
 from dragoman.client import TurnResult, connect
-from dragoman.client.export import tool_arguments, tool_name, tool_result
 from dragoman.client.policies import allow_all
+from dragoman.client.transcripts.export import tool_arguments, tool_name, tool_result
 
 COMMAND = (
     f"{shlex.quote(sys.executable)} -m dragoman agent --model script:{Path(__file__).parent}/scripts/question.yaml"
@@ -30,7 +30,7 @@ COMMAND = (
 
 @agent
 def acp_agent(command: str = COMMAND, timeout_s: float = 600.0) -> Agent:
-    """Give each sample to an ACP agent that this command starts."""
+    """Send each sample to an ACP agent that this command starts."""
 
     async def execute(state: AgentState) -> AgentState:
         with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +47,7 @@ def acp_agent(command: str = COMMAND, timeout_s: float = 600.0) -> Agent:
 
 
 def messages_of(result: TurnResult) -> list[ChatMessageAssistant | ChatMessageTool]:
-    """Return a turn as messages: the calls with their results, then the answer."""
+    """Return a turn as messages: the tool calls with their results, then the answer."""
     messages: list[ChatMessageAssistant | ChatMessageTool] = []
     for call in result.tool_calls:
         use = ToolCall(id=call.tool_call_id, function=tool_name(call), arguments=tool_arguments(call))
@@ -58,7 +58,7 @@ def messages_of(result: TurnResult) -> list[ChatMessageAssistant | ChatMessageTo
 
 
 def usage_of(result: TurnResult) -> ModelUsage | None:
-    """Return the tokens of a turn, from agents that count them."""
+    """Return the tokens of a turn, if the agent counts them."""
     if result.usage is None:
         return None
     return ModelUsage(
@@ -70,6 +70,6 @@ def usage_of(result: TurnResult) -> ModelUsage | None:
 
 @task
 def arithmetic(command: str = COMMAND) -> Task:
-    """Ask one question that has one answer."""
+    """Ask a question with one correct answer."""
     sample = Sample(input="What is six times seven? Answer with the number.", target="42")
     return Task(dataset=[sample], solver=acp_agent(command), scorer=match())

@@ -1,4 +1,4 @@
-"""Evaluate an agent on tasks, each in a directory and a process of its own, and print a table.
+"""Evaluate an agent on tasks, each in a separate directory and process, and print a table.
 
     python plain_loop.py                              our own agent, with a scripted model for each task
     python plain_loop.py "claude-agent-acp"           any other agent
@@ -30,7 +30,7 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Task:
-    """A prompt, the files that are there before, and the function that tells whether it was done."""
+    """A prompt, the initial files, and the function that checks the result."""
 
     name: str
     prompt: str
@@ -65,7 +65,7 @@ class Row:
 
 
 async def evaluate(task: Task, command: str, output: Path | None) -> Row:
-    """Give a task to an agent of its own, and judge what it did."""
+    """Run a task with a new agent process and judge the result."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "project")
@@ -73,7 +73,7 @@ async def evaluate(task: Task, command: str, output: Path | None) -> Row:
         for path, text in task.files.items():
             (folder / path).write_text(text)
         record = Path(name, "recording.jsonl")
-        # The sessions of tasks are not to be among yours, in files or in a database, so our own agent keeps them here.
+        # Our own agent stores its sessions here, so that they do not appear among the user's sessions.
         here = {"DRAGOMAN_HOME": str(Path(name, "home")), "DRAGOMAN_STORE": ""}
         env = here if "-m dragoman agent" in command else {}
         try:
@@ -82,7 +82,7 @@ async def evaluate(task: Task, command: str, output: Path | None) -> Row:
             ) as agent:
                 session = await agent.new_session(folder)
                 result = await session.run(task.prompt, timeout_s=TIMEOUT_S)
-        except DragomanError as error:  # there is no agent, or it ended before the prompt
+        except DragomanError as error:  # the agent did not start, or it exited before the prompt
             return Row(task.name, f"error: {error}", None, time.monotonic() - began)
         if output is not None:
             [trajectory] = read_sessions(record)
@@ -91,17 +91,17 @@ async def evaluate(task: Task, command: str, output: Path | None) -> Row:
 
 
 def judge(task: Task, result: TurnResult, folder: Path) -> str:
-    """Return one word for a table, or an error."""
+    """Return one word for the table, or an error."""
     if result.error is not None:
         return f"error: {result.error}"
     try:
         return "passed" if task.passes(result, folder) else "failed"
-    except OSError:  # a file that should be there is not
+    except OSError:  # an expected file is missing
         return "failed"
 
 
 def table(rows: list[Row]) -> str:
-    """Return the rows as a table, and the number of those that passed."""
+    """Return the rows as a table, and the number of passed tasks."""
     lines = [("TASK", "OUTCOME", "STOPPED", "CALLS", "FILES", "TOKENS", "SECONDS")]
     for row in rows:
         result = row.result
@@ -131,13 +131,13 @@ async def main() -> int:
     options = parser.parse_args()
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
-    places = asyncio.Semaphore(PARALLEL)
+    slots = asyncio.Semaphore(PARALLEL)
 
-    async def take(task: Task) -> Row:
-        async with places:
+    async def run(task: Task) -> Row:
+        async with slots:
             return await evaluate(task, options.agent, options.output)
 
-    rows = await asyncio.gather(*map(take, TASKS))
+    rows = await asyncio.gather(*map(run, TASKS))
     print(table(rows))
     return 0 if all(row.outcome == "passed" for row in rows) else 1
 

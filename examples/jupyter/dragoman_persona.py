@@ -1,4 +1,4 @@
-"""A persona of Jupyter AI that is dragoman: put it into `.jupyter/personas/` of the folder that Jupyter is started in.
+"""A Jupyter AI persona that runs dragoman. Put it into `.jupyter/personas/` of Jupyter's start directory.
 
 Any other ACP agent takes the same lines; `DRAGOMAN_PERSONA` may have its command, such as
 `dragoman attach https://host:8421`, for sessions that outlive Jupyter.
@@ -20,7 +20,7 @@ if shutil.which(COMMAND[0]) is None:
 
 
 class DragomanPersona(BaseAcpPersona):
-    """Starts the agent once for all chats; each chat is a session of its own."""
+    """Starts the agent once for all chats. Each chat is a separate session."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, executable=COMMAND, **kwargs)

@@ -1,8 +1,9 @@
-"""Build the documentation site from docs/ and its index, strictly: a link that leads nowhere is an error.
+"""Build the documentation site from docs/ and its index. A broken link is an error.
 
-The pages are read on GitHub too, so they stay as they are. The generator, zensical, takes one folder: this script
-copies the pages into build/docs, with the files outside docs/ that pages link to, and changes those links. The
-navigation is the index, docs/README.md: each heading is a section, each link below it a page.
+The pages are also read on GitHub, so they are not changed. The generator, zensical, reads one directory. This script
+copies the pages into build/docs, with the linked files from outside docs/, and adapts links. The navigation is the
+index, docs/README.md: each heading is a section, and each link below it a page. The last section has the generated
+pages, which are only on the site.
 """
 
 import argparse
@@ -13,6 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import api_pages
+import commands_page
+import rules_page
 import yaml
 
 HERE = Path(__file__).resolve().parent
@@ -23,27 +27,36 @@ SOURCE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 
 WORKER = "https://unpkg.com/iframe-worker/shim"
-"""The script by which the generator makes search work in pages that are opened as files; ours needs no network."""
+"""The generator's script for searching pages that are opened as files. Our copy needs no network."""
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
-"""A link to a file, with its words, its target and its anchor; addresses have a colon and do not match."""
+"""A link to a file, with its text, target and anchor. Addresses contain a colon and do not match."""
+
+GENERATED = {
+    "commands.md": "Commands",
+    "api.md": "Python API",
+    **{name: title for name, (title, _) in api_pages.PAGES.items()},
+    "check-rules.md": "Rules of the checker",
+}
+"""The generated pages and their titles."""
 
 Navigation = list[dict[str, str | list[dict[str, str]]]]
 
 
 def navigation() -> Navigation:
-    """Return the index as the generator takes it."""
+    """Return the index in the format of the generator."""
     sections: Navigation = [{"Home": INDEX.name}]
     _, *parts = re.split(r"^## ", INDEX.read_text(), flags=re.MULTILINE)
     for part in parts:
         title, _, body = part.partition("\n")
         pages = [(words.replace("`", ""), _place(DOCS / target)) for words, target, _ in LINK.findall(body)]
         sections.append({title: [{words: place} for words, place in pages]})
+    sections.append({"Generated reference": [{title: name} for name, title in GENERATED.items()]})
     return sections
 
 
 def write_source() -> None:
-    """Write all pages, and the files that they link to, into the folder that the generator reads."""
+    """Write all pages, and the files that they link to, into the directory that the generator reads."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     waiting = sorted(file for file in DOCS.rglob("*") if file.is_file())
     seen = set(waiting)
@@ -59,10 +72,13 @@ def write_source() -> None:
         linked = {(file.parent / target).resolve() for _, target, _ in LINK.findall(text)}
         waiting.extend(found for found in linked - seen if found.is_file())
         seen |= linked
+    pages = {"commands.md": commands_page.generate(), "check-rules.md": rules_page.generate(), **api_pages.generate()}
+    for name, text in pages.items():
+        (SOURCE / name).write_text(text, encoding="utf-8")
 
 
 def _place(file: Path) -> str:
-    """Return where a file is in the site: the pages of docs/ at the top, others at their path in the repository."""
+    """Return the place of a file in the site: the pages of docs/ at the top, others at their path in the repository."""
     file = file.resolve()
     return str(file.relative_to(DOCS if file.is_relative_to(DOCS) else ROOT))
 
@@ -71,13 +87,13 @@ def _relocate(link: re.Match[str], page: Path) -> str:
     words, target, anchor = link.groups()
     file = (page.parent / target).resolve()
     if not file.is_file():
-        return link[0]  # the generator names it, and the page
+        return link[0]  # the generator reports it with the page
     depth = len(Path(_place(page)).parent.parts)
     return f"[{words}]({'../' * depth}{_place(file)}{anchor or ''})"
 
 
 def use_own_worker() -> None:
-    """Replace the one script that pages would fetch from another server."""
+    """Replace the only script that pages would fetch from another server."""
     shutil.copyfile(HERE / "worker.js", SITE / "worker.js")
     for page in SITE.rglob("*.html"):
         depth = len(page.relative_to(SITE).parent.parts)
@@ -85,11 +101,15 @@ def use_own_worker() -> None:
 
 
 def main() -> int:
-    """Build the site with the generator that the command line names; return the exit code."""
+    """Build the site with the generator that the command line names. Return the exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation site into build/site.")
     parser.add_argument("--generator", default="zensical", help="the command zensical")
     options = parser.parse_args()
-    write_source()
+    try:
+        write_source()
+    except api_pages.UndocumentedError as error:
+        print(f"{error} is public but has no docstring", file=sys.stderr)
+        return 1
     configuration = SOURCE.parent / "mkdocs.yml"
     inherited = os.path.relpath(HERE / "mkdocs.yml", configuration.parent)
     settings = {"INHERIT": inherited, "docs_dir": SOURCE.name, "site_dir": SITE.name, "nav": navigation()}
