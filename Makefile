@@ -11,7 +11,7 @@ JOBS   ?= auto
 MAKEFLAGS += -j2
 SITE   := $(BIN)/python scripts/site/build.py --generator $(VENV)/docs/bin/zensical
 
-.PHONY: install run test check format bench matrix examples conformance servers containers docs release-check soak lock clean
+.PHONY: install run test test-all test-extended check format bench bench-smoke matrix examples conformance servers containers docs release-check soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -84,8 +84,18 @@ install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
 run: $(VENV)/.run ## Serve an agent in a web page and open it: no key, no network; ARGS="--port 9000" has options
 	@$(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql ## Run all tests
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal
+# What the tests use apart from Python.
+TEST_TOOLS := $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql
+PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
+
+test: $(TEST_TOOLS) ## Run the tests, without the extended ones
+	@$(PYTEST) -m "not extended"
+
+test-all: $(TEST_TOOLS) ## Run all tests
+	@$(PYTEST)
+
+test-extended: $(TEST_TOOLS) ## Run only what "make test" leaves out
+	@$(PYTEST) -m extended
 
 CHECKS := check-types check-style check-imports check-generated check-page check-docs
 .PHONY: $(CHECKS)
@@ -106,10 +116,7 @@ check-generated: $(VENV)/.dev
 	@$(BIN)/python scripts/generate_types.py --check
 	@$(BIN)/python scripts/generate_page_types.py --check
 	@$(BIN)/python scripts/generate_profile_schema.py --check
-	@$(BIN)/python scripts/generate_rules_page.py --check
 	@$(BIN)/python scripts/generate_later_fields.py --check
-	@$(BIN)/python scripts/generate_api_reference.py --check
-	@$(BIN)/python scripts/generate_commands_page.py --check
 
 check-page: $(VENV)/.page
 	@scripts/page/check
@@ -135,9 +142,12 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 
 BENCH_PEERS := $(patsubst requirements/bench-%.txt,.cache/peers/%/.made,$(wildcard requirements/bench-*.txt))
 
-bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, and write docs/performance.md
-	@$(BIN)/python -m bench --json bench/results.json
+bench: $(VENV)/.dev $(VENV)/.peers .cache/bench/.made $(BENCH_PEERS) ## Measure against the peers, and write docs/performance.md; PARTS="log replay"
+	@$(BIN)/python -m bench $(PARTS) --json bench/results.json
 	@$(BIN)/python -m bench.page
+
+bench-smoke: $(TEST_TOOLS) ## Run each benchmark once, as small as it can be
+	@$(BIN)/python -m bench --smoke
 
 .cache/peers/.matrix: bench/matrix/install bench/matrix/package.json bench/matrix/package-lock.json bench/matrix/registry.json $(VENV)/.dev
 	@bench/matrix/install
@@ -172,7 +182,7 @@ release-check: $(VENV)/.dev ## Build what is published, check it, and try the wh
 conformance: $(VENV)/.conformance ## Run the official conformance suite of MCP for clients
 	@$(BIN)/python -m tests.conformance
 
-containers: $(VENV)/.dev ## Run the files of deploy/ and --in docker:IMAGE with podman (Linux, root; installs it on Debian)
+containers: $(VENV)/.dev ## Run the files of deploy/ and --run-in docker:IMAGE with podman (Linux, root; installs it on Debian)
 	@$(BIN)/python -m tests.containers
 
 soak: $(VENV)/.dev $(VENV)/.peers $(VENV)/.browser $(VENV)/.postgresql ## The long fuzz and kill loops

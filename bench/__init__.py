@@ -1,5 +1,5 @@
-"""The cost of dragoman, beside its peers: `python -m bench` measures and prints one table.
+"""The cost of dragoman compared with its peers: `python -m bench` measures and prints one table.
 
-Every measure runs its contenders in turns, round after round, so that a busy minute of the machine hits all
-of them; medians are compared, and the spread is shown. A target that is missed is shown as missed and fails nothing.
+Every measure runs its contenders in turns, in several rounds, so that a busy minute of the machine affects all of them.
+Medians are compared, and the spread is shown. A missed target is shown as missed and does not fail the run.
 """

@@ -1,7 +1,8 @@
-"""`python -m bench [PART…] [--title TEXT] [--quick] [--json FILE]`."""
+"""`python -m bench [PART…] [--title TEXT] [--quick | --smoke] [--json FILE]`."""
 
 import argparse
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from bench import (
     roundtrip,
     search,
     session_new,
+    smoke,
     start,
     store,
     stream,
@@ -35,6 +37,7 @@ from bench import (
     turn,
     versions,
 )
+from bench.measure import Measure
 from bench.rounds import Result, run_rounds
 
 MEASURES = (
@@ -66,21 +69,29 @@ PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the table."""
     options = parse_arguments(argv)
-    # Installed packages have their bytecode; ours, in a checkout, has it from its first start, unless told not to.
+    # Installed packages have their bytecode. A checkout has it from its first start, unless the environment forbids it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if options.smoke:
+        with tempfile.TemporaryDirectory() as home:
+            os.environ["DRAGOMAN_HOME"] = home
+            sys.exit(smoke.run(choose(options)))
     described = machine.describe()
     print("\n".join(f"{name}: {value}" for name, value in described.items()), end="\n\n", flush=True)
     with tempfile.TemporaryDirectory() as home:
-        os.environ["DRAGOMAN_HOME"] = home  # where the real agent keeps its sessions
-        results = [
-            run_rounds(measure, quick=options.quick, progress=progress.show)
-            for measure in MEASURES
-            if measure.part in (options.parts or PARTS) and options.title in measure.title
-        ]
+        os.environ["DRAGOMAN_HOME"] = home  # where the real agent stores its sessions
+        results: list[Result] = []
+        for measure in choose(options):
+            results.append(run_rounds(measure, quick=options.quick, progress=progress.show))
+            if options.json:  # after each measure, so that an interrupted run keeps its results
+                options.json.write_bytes(to_json(described, results, read_others(options.json, results)))
     progress.clear()
     print(table.render(results))
-    if options.json:
-        options.json.write_bytes(to_json(described, results, read_others(options.json, results)))
+
+
+def choose(options: argparse.Namespace) -> list[Measure]:
+    """Return the measures that the command line selects."""
+    parts = options.parts or PARTS
+    return [measure for measure in MEASURES if measure.part in parts and options.title in measure.title]
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -88,6 +99,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--title", default="", metavar="TEXT", help="only measures that have this in their title")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
+    parser.add_argument("--smoke", action="store_true", help="run each once, as small as it can be; print no figures")
     parser.add_argument(
         "--json",
         type=Path,
@@ -102,7 +114,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def read_others(path: Path, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the measures of an earlier run that this one has not repeated."""
+    """Return the measures of an earlier run that this run has not repeated."""
     if not path.exists():
         return []
     repeated = {(result.measure.part, result.measure.title) for result in results}

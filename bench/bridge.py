@@ -1,7 +1,7 @@
-"""The bridge: one agent behind a WebSocket, against direct stdio and against npm's `stdio-to-ws`.
+"""The bridge: one agent with a WebSocket, compared with direct stdio and with npm's `stdio-to-ws`.
 
-Ours keeps a journal on disk, remaps ids and asks for a token; `stdio-to-ws` copies lines to one socket. The client is
-the same for both and only counts frames. On two cores, agent, bridge and client share them.
+Our bridge keeps a journal on disk, maps IDs and requires a token. `stdio-to-ws` copies lines to one socket. Both have
+the same client, which only counts frames. Agent, bridge and client share two cores.
 """
 
 import json
@@ -18,42 +18,44 @@ from typing import Any
 
 from bench import commands
 from bench.client_run import run_client, run_reporter
-from bench.measure import Measure, Missing, Target
+from bench.measure import Measure, MissingError, Target
 from bench.pairs import DRAGOMAN_CLIENT
 from bench.roundtrip import read_p50_us
+from bench.size import size
 from bench.stream import CHUNKS, OPTIONS, read_rate
+from tests.ports import free_port
 
 OURS = "dragoman serve"
 PEER = "stdio-to-ws (npm)"
 DIRECT = "direct stdio"
 CLIENT = commands.python("ws_client.py")
 AGENT = commands.python("dragoman_agent.py")
-ROUNDTRIPS = ("--roundtrips", "2000")
-VIEWERS = 100
-FAN_OUT_CHUNKS = 1_000
+ROUNDTRIPS = ("--roundtrips", str(size(2000, 20)))
+VIEWERS = size(100, 3)
+FAN_OUT_CHUNKS = size(1_000, 50)
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
 
 
 @contextmanager
 def bridge(agent: Sequence[str] = AGENT) -> Generator[tuple[str, ...]]:
-    """Start our bridge and give the client's arguments."""
+    """Start our bridge and yield the client's arguments."""
     with tempfile.TemporaryDirectory() as home:
-        command = (*commands.dragoman("serve", "--json", "--port", "0"), "--", *agent)
+        command = (*commands.dragoman("serve", "--format", "json", "--port", "0"), "--", *agent)
         with _running(command, {"DRAGOMAN_HOME": home}) as process:
             assert process.stdout is not None
             said = json.loads(process.stdout.readline())
-            yield said["acp"].replace("http://", "ws://"), f"--token={said['token']}"  # which may begin with a dash
+            yield said["acp"].replace("http://", "ws://"), f"--token={said['token']}"  # the token may begin with a dash
 
 
 @contextmanager
 def stdio_to_ws() -> Generator[tuple[str, ...]]:
-    """Start npm's bridge and give the client's arguments; raises Missing."""
+    """Start npm's bridge and yield the client's arguments. Raises MissingError."""
     node = shutil.which("node")
     main = commands.NODE_MODULES / "stdio-to-ws" / "dist" / "main.js"
     if node is None or not main.exists():
-        raise Missing("stdio-to-ws is not installed: make .venv/.peers, which needs Node")
-    port = _free_port()
+        raise MissingError("stdio-to-ws is not installed: make .venv/.peers, which needs Node")
+    port = free_port()
     with _running((node, str(main), "--quiet", "--port", str(port), shlex.join(AGENT)), {}):
         _wait_for(port)
         yield (f"ws://127.0.0.1:{port}/",)
@@ -71,12 +73,6 @@ def _running(command: Sequence[str], environment: dict[str, str]) -> Generator[s
             process.wait(STOP_TIMEOUT_S)
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def _wait_for(port: int) -> None:
     until = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < until:
@@ -90,19 +86,19 @@ def _wait_for(port: int) -> None:
 
 
 def ours(*options: str) -> dict[str, Any]:
-    """Run the client against our bridge."""
+    """Run the client with our bridge."""
     with bridge() as where:
         return run_reporter((*CLIENT, *where, *options))
 
 
 def theirs(*options: str) -> dict[str, Any]:
-    """Run the client against npm's."""
+    """Run the client with npm's bridge."""
     with stdio_to_ws() as where:
         return run_reporter((*CLIENT, *where, *options))
 
 
 def fan_out() -> float:
-    """Return thousands of messages a second, over all viewers."""
+    """Return thousands of messages per second, over all viewers."""
     report = ours("--viewers", str(VIEWERS), "--chunks", str(FAN_OUT_CHUNKS))
     expected = (VIEWERS + 1) * FAN_OUT_CHUNKS
     if report["chunks_received"] != expected:

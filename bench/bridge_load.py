@@ -1,7 +1,7 @@
-"""The bridge under load: the cost of each of a thousand sessions, and the delay of the slowest messages.
+"""The bridge under load: the cost per session of a thousand sessions, and the delay of the slowest messages.
 
-The crowd is that of the load test, which also sees that nothing is lost, mixed up or repeated. A delay is from when
-the agent makes a chunk to when its viewer has it decoded; agent, bridge and crowd share this machine.
+The load test provides the clients. It also checks that nothing is lost, mixed up or repeated. A delay lasts from
+the creation of a chunk in the agent to its decoding in the viewer. Agent, bridge and clients share this machine.
 """
 
 import json
@@ -15,24 +15,25 @@ from typing import Any
 from bench import commands
 from bench.client_run import run_reporter
 from bench.measure import Measure
+from bench.size import size
 
 OURS = "dragoman serve"
-SESSIONS = 1_000
+SESSIONS = size(1_000, 5)
 CROWD = (sys.executable, "-m", "tests.bridge.load.crowd")
-OPTIONS = ("--sessions", str(SESSIONS), "--chunks", "10", "--every-s", "2", "--returners", "20")
+OPTIONS = ("--sessions", str(SESSIONS), "--chunks", "10", "--every-s", "2", "--returners", str(size(20, 1)))
 AGENT = (sys.executable, str(commands.ROOT / "tests" / "bridge" / "load" / "agents" / "tagging_agent.py"))
 STOP_TIMEOUT_S = 10.0
 
 
 class Crowd:
-    """Runs the clients once a round, for all figures together."""
+    """Runs the clients once per round, for all figures together."""
 
     def __init__(self) -> None:
         self._reports: list[dict[str, Any]] = []
         self._given: Counter[str] = Counter()
 
     def figure(self, name: str) -> float:
-        """Return a figure of the first round for which it was not given yet."""
+        """Return a figure of the first round that has not yet returned this figure."""
         if self._given[name] == len(self._reports):
             self._reports.append(_run())
         self._given[name] += 1
@@ -40,7 +41,7 @@ class Crowd:
 
 
 def _run() -> dict[str, Any]:
-    command = (*commands.dragoman("serve", "--json", "--port", "0"), "--", *AGENT)
+    command = (*commands.dragoman("serve", "--format", "json", "--port", "0"), "--", *AGENT)
     with (
         tempfile.TemporaryDirectory() as home,
         subprocess.Popen(

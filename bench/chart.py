@@ -1,4 +1,4 @@
-"""The chart of the performance page: a bar for each measure, on a scale of powers of ten, for light and dark pages."""
+"""The chart of the performance page: one bar per measure on a logarithmic scale, for light and dark pages."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """One measure: how many times better it is than the other side, and how many times it should be."""
+    """One measure: the ratio to the other side, and the target of that ratio."""
 
     label: str
     against: str
@@ -47,7 +47,7 @@ class Bar(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the bar passes its mark."""
+        """Whether the bar reaches its target."""
         return self.gain >= self.target
 
 

@@ -1,14 +1,14 @@
-"""The client: updates a second through the public API, with a typed event for each, and memory with a slow reader.
+"""The client: updates per second through the public API, with typed events, and its memory with a slow reader.
 
-Every client is fed by the same agent, the quickest there is. The raw wire decodes each update and counts it, with no
-session, no event and no reader; the SDK's client hands each to a callback.
+The same fast agent feeds every client. The raw wire decodes and counts each update, without sessions, events or
+readers. The client of the SDK passes each update to a callback.
 """
 
 import sys
 
 from bench import commands
 from bench.client_run import run_client
-from bench.measure import PYTHON_SDK, Measure, Missing, Target
+from bench.measure import PYTHON_SDK, Measure, MissingError, Target
 from bench.pairs import DRAGOMAN_CLIENT, PYTHON_SDK_CLIENT
 from bench.stream import CHUNKS, OPTIONS, read_rate
 
@@ -20,13 +20,13 @@ MIB = 1024 * 1024
 
 MANY_CHUNKS = 20 * CHUNKS
 SLOW_OPTIONS = ("--chunks", str(MANY_CHUNKS), "--size", "40", "--slow-after", "100")
-"""A million updates, a quarter of a gigabyte of lines, for a reader that stops after the first hundred."""
+"""A million updates (250 MB of lines) for a reader that stops after the first hundred."""
 
 
 def measure_growth_mib() -> float:
-    """Return the growth of a client's memory while its reader stops; raises Missing where it cannot be read."""
+    """Return the growth of a client's memory while its reader stops. Raises MissingError if it cannot be read."""
     if sys.platform != "linux":
-        raise Missing("the memory of a process is read from /proc, on Linux only")
+        raise MissingError("the memory of a process is read from /proc, on Linux only")
     report = run_client(LIBRARY, SLOW_OPTIONS, AGENT)
     if report["chunks_received"] != MANY_CHUNKS:
         raise RuntimeError(f"{report['chunks_received']} of {MANY_CHUNKS} chunks came")

@@ -4,10 +4,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench.measure import Missing
+from bench.measure import MissingError
+from bench.size import IS_SMOKE
 
 ROOT = Path(__file__).parent.parent
-INSTALLED = ROOT / ".cache" / "bench"
+# A user's environment, without development tools. Figures that are not published use the common environment.
+INSTALLED = Path(sys.prefix) if IS_SMOKE else ROOT / ".cache" / "bench"
 INSTALLED_PEERS = ROOT / ".cache" / "peers"
 PEERS = ROOT / "bench" / "peers"
 NODE_MODULES = ROOT / "tests" / "peers" / "node_modules"
@@ -22,44 +24,44 @@ def python(name: str) -> Command:
 
 
 def dragoman(*arguments: str) -> Command:
-    """Return a command of dragoman as a user has it: without the tools of its developers; raises Missing."""
+    """Return a dragoman command in a user's environment, without development tools. Raises MissingError."""
     return (_installed("dragoman"), *arguments)
 
 
 def dragoman_with_models(*arguments: str) -> Command:
-    """Return a command of dragoman with the libraries of the models, which the developers' environment has."""
+    """Return a dragoman command with the model libraries, which the development environment has."""
     return (str(Path(sys.executable).parent / "dragoman"), *arguments)
 
 
 def peer(name: str, command: str, *arguments: str) -> Command:
-    """Return a command of a Python peer that has an environment of its own; raises Missing."""
+    """Return the command of a Python peer that has a separate environment. Raises MissingError."""
     environment = INSTALLED_PEERS / name
     found = environment / "bin" / command
     if not found.exists():
         reason = environment / "missing"
-        raise Missing(
+        raise MissingError(
             reason.read_text().strip() if reason.exists() else f"not installed: make .cache/peers/{name}/.made"
         )
     return (str(found), *arguments)
 
 
 def on_dragoman(name: str, *arguments: str) -> Command:
-    """Return the command of a Python peer that is made of dragoman as a user has it; raises Missing."""
+    """Return the command of a Python peer that uses dragoman, in a user's environment. Raises MissingError."""
     return (_installed("python"), str(PEERS / name), *arguments)
 
 
 def node(name: str) -> Command:
-    """Return the command of a TypeScript peer; raises Missing."""
+    """Return the command of a TypeScript peer. Raises MissingError."""
     found = shutil.which("node")
     if found is None:
-        raise Missing("node is not here")
+        raise MissingError("node is not here")
     if not TYPESCRIPT_SDK.is_dir():
-        raise Missing("the TypeScript SDK is not installed: make .venv/.peers")
+        raise MissingError("the TypeScript SDK is not installed: make .venv/.peers")
     return (found, str(PEERS / name))
 
 
 def _installed(name: str) -> str:
     command = INSTALLED / "bin" / name
     if not command.exists():
-        raise Missing("dragoman is not installed by itself: make .cache/bench/.made")
+        raise MissingError("dragoman is not installed by itself: make .cache/bench/.made")
     return str(command)

@@ -1,8 +1,8 @@
-"""Ten thousand tools that are never the right one: forty trades, ten things of each, twenty-five deeds.
+"""Ten thousand tools that are never the right one: forty trades, ten objects of each, twenty-five actions.
 
-They are built as real servers build theirs: a name in snake or camel case, one or two sentences, an id and a
-few parameters. None means the same as a right tool, because no thing here has a word in common with the
-name of a right tool (a test sees to it) and every description names the trade's own thing.
+They look like the tools of real servers, with a name in snake or camel case, one or two sentences, an ID and a few
+parameters. None has the meaning of a right tool, because no object shares a word with the name of a right tool (a test
+checks this) and every description names the object of its trade.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ EXTRAS = (
 
 
 class Tool(msgspec.Struct, frozen=True, rename={"schema": "inputSchema"}):
-    """A tool as `tools/list` has it, with its server's name."""
+    """Build a tool as in `tools/list`, with its server's name."""
 
     server: str
     name: str
@@ -62,7 +62,7 @@ class Tool(msgspec.Struct, frozen=True, rename={"schema": "inputSchema"}):
 
 
 def make_distractors() -> list[Tool]:
-    """Return them in a fixed order."""
+    """Return the tools in a fixed order."""
     return [tool for trade, things in read_trades().items() for thing in things for tool in _tools(trade, thing)]
 
 

@@ -1,4 +1,4 @@
-"""The cost of a loaded session that idles: the growth of the agent over 1,000 of them."""
+"""The cost of an idle loaded session: the growth of the agent with 1,000 of them."""
 
 import asyncio
 import os
@@ -11,11 +11,12 @@ from pathlib import Path
 from bench import commands
 from bench.measure import Measure, Target
 from bench.raw_agent import RawAgent
+from bench.size import size
 from dragoman.protocol.update_lines import rename_session
 from dragoman.store import FileStore, Header
 
-SESSIONS = 1000
-WARM_UP_SESSIONS = 10  # imports and first-use work are not a session's cost
+SESSIONS = size(1000, 5)
+WARM_UP_SESSIONS = size(10, 1)  # excludes imports and other first-use work
 TURNS = 3
 CWD = "/"
 
@@ -32,7 +33,7 @@ PROMPT = [{"type": "text", "text": "What does this function return when the file
 
 @cache
 def make_sessions() -> tuple[Path, tuple[str, ...]]:
-    """Have a few turns with the real agent, and copy them into as many sessions as are needed."""
+    """Run a few turns with the real agent, and copy them into the necessary number of sessions."""
     home = Path(tempfile.mkdtemp(dir=os.environ["DRAGOMAN_HOME"]))
     script = home / "script.yaml"
     script.write_text(SCRIPT)
@@ -56,7 +57,7 @@ async def copy_session(home: Path, session_id: str) -> tuple[str, ...]:
 
 
 def measure_session_kb() -> float:
-    """Load the sessions in one agent and return how much it grew for each, in thousands of bytes."""
+    """Load the sessions in one agent. Return the growth per session in thousands of bytes."""
     home, sessions = make_sessions()
     with RawAgent(commands.dragoman("agent"), environment={"DRAGOMAN_HOME": str(home)}) as agent:
         agent.initialize()

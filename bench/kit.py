@@ -1,6 +1,7 @@
-"""An agent made with the kit beside our own agent and one on the official SDK, before the same client.
+"""An agent made with the kit, our own agent and an agent on the official SDK, with the same client.
 
-The agent of the kit and ours keep their sessions on the disk: each turn of theirs ends in a sync. The others keep none.
+The agent of the kit and our agent store their sessions on disk, and each of their turns ends with a sync. The others
+store nothing.
 """
 
 import tempfile
@@ -13,6 +14,7 @@ from bench.commands import Command
 from bench.measure import PYTHON_SDK, Measure, Target
 from bench.pairs import DRAGOMAN_CLIENT
 from bench.roundtrip import read_p50_us
+from bench.size import size
 from bench.start import time_start_ms
 from bench.stream import OPTIONS, read_rate, run_script_agent
 
@@ -20,9 +22,9 @@ KIT = "kit agent"
 OURS = "dragoman agent"
 BARE = "a bare connection"
 
-ROUNDTRIPS = ("--roundtrips", "200")
-SPARE_TURNS = 400
-"""More than the client asks for, with those to warm up."""
+ROUNDTRIPS = ("--roundtrips", str(size(200, 5)))
+SPARE_TURNS = size(400, 10)
+"""More prompts than the client sends, including those for the warm-up."""
 
 _AGENTS: dict[str, Callable[[], Command]] = {
     KIT: lambda: commands.on_dragoman("kit_agent.py"),
@@ -32,7 +34,7 @@ _AGENTS: dict[str, Callable[[], Command]] = {
 
 
 def time_own_roundtrip_us() -> float:
-    """Measure our own agent with a model that says a word."""
+    """Measure our own agent with a model that answers one word."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "words.yaml"
         script.write_text("- - text: ok\n" * (200 + SPARE_TURNS))

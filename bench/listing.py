@@ -1,4 +1,4 @@
-"""The first page of `session/list`, over many sessions and over few; with the index there, and with it lost."""
+"""The first page of `session/list` over many and over few sessions, with and without the index."""
 
 import asyncio
 import os
@@ -14,22 +14,23 @@ from time import perf_counter, time
 from bench import commands
 from bench.measure import Measure, Target
 from bench.raw_agent import RawAgent
+from bench.size import size
 from dragoman.protocol.update_lines import update_lines
 from dragoman.store import FileStore, Header
 from dragoman.store.block import Draft, encode_header
 from dragoman.store.naming import log_path, projects_path
 
-MANY = 10_000
+MANY = size(10_000, 200)
 FEW = 100
 PROJECT_SESSIONS = 100
 PAGE_SESSIONS = 100
-REQUESTS = 100
+REQUESTS = size(100, 5)
 WARM_UP_REQUESTS = 5
 
-# Directories that changed just now are looked at again; people have theirs for longer.
+# Recently changed directories are read again. In practice they are older.
 AGE_S = 3600
 APART_S = 60
-"""Between the last writes to two sessions."""
+"""The time between the last writes to two sessions."""
 
 RECORDS = (
     ("config", b'{"mode":"ask","thoughts":true}'),
@@ -46,7 +47,7 @@ RECORDS = (
 
 @cache
 def make_home(sessions: int) -> Path:
-    """Write the logs of that many sessions, a hundred to a project: one through the store, the others after it."""
+    """Write the logs of many sessions, a hundred per project. The store writes the first, the others are copies."""
     home = Path(tempfile.mkdtemp(dir=os.environ["DRAGOMAN_HOME"]))
     first = make_header(0)
     asyncio.run(write_session(home, first))
@@ -91,7 +92,7 @@ async def write_session(home: Path, header: Header) -> None:
 
 
 def time_warm_ms(sessions: int) -> float:
-    """Ask one agent many times and return the median."""
+    """Send one agent many requests and return the median time."""
     with start_agent(make_home(sessions)) as agent:
         for _ in range(WARM_UP_REQUESTS):
             time_list_ms(agent)
@@ -99,7 +100,7 @@ def time_warm_ms(sessions: int) -> float:
 
 
 def time_cold_ms(sessions: int) -> float:
-    """Ask once when the index is gone."""
+    """Send one request without an index."""
     home = make_home(sessions)
     for index in home.glob("index.db*"):
         index.unlink()

@@ -1,6 +1,6 @@
-"""The cost of the log: 50,000 chunks from the real agent, with its log and with one that keeps nothing.
+"""The cost of the session log: 50,000 chunks from the real agent, with its log and with a log that stores nothing.
 
-Beside them the bench agent, which has neither log nor model nor sessions: the speed of the connection alone.
+The bench agent, which has no log, model or sessions, shows the speed of the connection.
 """
 
 from bench import commands

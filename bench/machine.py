@@ -19,7 +19,6 @@ def describe() -> dict[str, str]:
     return {
         "date": now(),
         "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} x {_processor()}",
-        "load": f"{os.getloadavg()[0]:.2f} before the run",
         "Python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
         "@agentclientprotocol/sdk": _typescript_sdk(),

@@ -1,7 +1,7 @@
-"""From `session/new` until the tools of its MCP servers can be used, and their cost for a session and its process.
+"""The time from `session/new` until the tools of its MCP servers are usable, and the cost per session and process.
 
-Servers that only wait show whether one waits for another; real ones, which are busy while they start, how much we
-take from them. A hung server must not be felt in the answer to `session/new`.
+Servers that only wait show whether one delays another. Real servers, which are busy while they start, show how much CPU
+time we take from them. A hanging server must not delay the response to `session/new`.
 """
 
 import statistics
@@ -13,11 +13,12 @@ from bench.commands import Command
 from bench.mcp_servers import clock, hung, name_servers, scripted, time_bare_s, waiting
 from bench.measure import Measure, Target
 from bench.memory import MIB
+from bench.size import size
 from bench.watched_agent import WatchedAgent
 
 COUNTS = (1, 4, 16)
 WAIT_S = 1.0
-SESSIONS = 20
+SESSIONS = size(20, 2)
 WITHIN_NOISE = 1.1
 
 CWD = str(commands.ROOT)
@@ -30,7 +31,7 @@ def start_agent() -> WatchedAgent:
 
 
 def time_ready_ms(command: Command, count: int) -> float:
-    """Return the time from `session/new`, the first of its process, until all servers are ready."""
+    """Return the time from the first `session/new` of a process until all servers are ready."""
     with start_agent() as agent:
         started = perf_counter()
         agent.open_ready_session(CWD, name_servers(command, count))
@@ -38,13 +39,13 @@ def time_ready_ms(command: Command, count: int) -> float:
 
 
 def time_first_session_ms(servers: Sequence[Command]) -> float:
-    """Return how long the first `session/new` of a process takes to be answered."""
+    """Return the response time of the first `session/new` of a process."""
     with start_agent() as agent:
         return time_session_ms(agent, servers)
 
 
 def time_later_session_ms(servers: Sequence[Command]) -> float:
-    """Return how long a later `session/new` takes, right behind the one before: earlier sessions' servers are there."""
+    """Return the response time of a second `session/new`, while the servers of the first session are running."""
     with start_agent() as agent:
         agent.open_ready_session(CWD, name_servers(scripted()))
         return statistics.median(time_session_ms(agent, servers) for _ in range(SESSIONS))
@@ -58,7 +59,7 @@ def time_session_ms(agent: WatchedAgent, servers: Sequence[Command]) -> float:
 
 
 def measure_rss_mib(count: int) -> float:
-    """Return the resident memory of an agent once that many servers are ready."""
+    """Return the resident memory of an agent when `count` servers are ready."""
     with start_agent() as agent:
         if count:
             agent.open_ready_session(CWD, name_servers(scripted(), count))

@@ -1,6 +1,6 @@
-"""A call of a trivial MCP tool: over the bare SDK, over our server, and in a whole turn beside a built-in tool.
+"""A call of a trivial MCP tool: with the bare SDK, with our server, and in a whole turn next to a built-in tool.
 
-Both clients run in the same environment, on the same event loop, against the same server.
+Both clients run in the same environment, on the same event loop, with the same server.
 """
 
 import sys
@@ -15,12 +15,13 @@ from bench import commands
 from bench.client_run import run_reporter
 from bench.mcp_servers import name_servers, scripted
 from bench.measure import Measure, Target
+from bench.size import size
 from bench.watched_agent import WatchedAgent
 
-CALLS = 1_000
-BIG_CALLS = 40
+CALLS = size(1_000, 10)
+BIG_CALLS = size(40, 2)
 BIG_BYTES = 1024 * 1024
-TURN_CALLS = 40
+TURN_CALLS = size(40, 2)
 """Fewer than the 50 requests that a turn may make."""
 
 OURS = "dragoman"
@@ -41,7 +42,7 @@ permissions:
 
 
 def time_call_us(client: str, calls: int, result_bytes: int | None) -> float:
-    """Let a client call a tool many times and return the median."""
+    """Call a tool many times with a client and return the median."""
     server = scripted(result_bytes=result_bytes)
     return run_reporter((*commands.on_dragoman(client), str(calls), "--", *server))["median_us"]
 
@@ -54,13 +55,13 @@ def contenders(calls: int, result_bytes: int | None = None) -> dict[str, Callabl
 
 
 def time_era_call_us(era: str) -> float:
-    """Let our client call a tool of a server of one era many times and return the median."""
+    """Call a tool of a server of one era many times with our client and return the median."""
     server = (sys.executable, "-I", "-S", str(commands.PEERS / "era_server.py"), era)
     return run_reporter((*commands.on_dragoman("dragoman_mcp_client.py"), str(CALLS), "--", *server))["median_us"]
 
 
 def time_turn_call_us(tool: str) -> float:
-    """Return the time of a call when a scripted model calls a tool in every reply; the second turn counts."""
+    """Return the time per call when a scripted model calls a tool in every reply. The second turn counts."""
     with tempfile.TemporaryDirectory() as folder:
         replies = [*[[{"tool": TOOLS[tool]}] for _ in range(TURN_CALLS)], [{"text": "Done."}]]
         script, profile = Path(folder, "script.yaml"), Path(folder, "agent.yaml")
@@ -79,7 +80,7 @@ def time_turn_call_us(tool: str) -> float:
 
 
 def prompt(agent: WatchedAgent, session: str) -> None:
-    """Run a turn; raises RuntimeError when not all of its calls were made."""
+    """Run a turn. Raises RuntimeError if it did not make all of its calls."""
     done = 0
     text = [{"type": "text", "text": "Go on."}]
     request = agent.send("session/prompt", {"sessionId": session, "prompt": text})

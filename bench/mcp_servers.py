@@ -1,4 +1,4 @@
-"""MCP servers to measure with, as a client names them, and started by nothing but pipes."""
+"""MCP servers to measure, as a client names them, and as plain processes with pipes."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from typing import Any
 
 from bench import commands
 from bench.commands import Command
-from bench.measure import Missing
+from bench.measure import MissingError
 from bench.raw_agent import READ_BYTES
 
 SCRIPTED = commands.ROOT / "tests" / "mcp" / "servers" / "scripted.py"
 TIME_SERVER = Path(sys.executable).parent / "mcp-server-time"
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""What dragoman lets a server have of the environment: a bare start has no more to read."""
+"""The variables that dragoman passes to a server, so that a bare start reads no more."""
 
 GREETING = b"".join(
     json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
@@ -42,29 +42,29 @@ ANSWERS = 2
 
 
 def scripted(**options: Any) -> Command:
-    """Return the command of a scripted server, which imports little; the options are in its `options.py`."""
+    """Return the command of a scripted server with few imports. Its options are in its `options.py`."""
     return (sys.executable, "-I", "-S", str(SCRIPTED), json.dumps(options))
 
 
 def waiting(seconds: float) -> Command:
-    """Return the command of a server that costs next to nothing and answers `initialize` late."""
+    """Return the command of a very cheap server that answers `initialize` late."""
     return ("/bin/sh", str(commands.PEERS / "waiting_server.sh"), f"{seconds:g}")
 
 
 def hung() -> Command:
-    """Return the command of a server that costs next to nothing and never answers."""
+    """Return the command of a very cheap server that never answers."""
     return ("/bin/sleep", "300")
 
 
 def clock() -> Command:
-    """Return the command of a real server; raises Missing."""
+    """Return the command of a real server. Raises MissingError."""
     if not TIME_SERVER.exists():
-        raise Missing("mcp-server-time is not installed: make .venv/.dev")
+        raise MissingError("mcp-server-time is not installed: make .venv/.dev")
     return (str(TIME_SERVER), "--local-timezone", "Europe/Zurich")
 
 
 def name_servers(command: Command, count: int = 1) -> list[dict[str, Any]]:
-    """Return that many servers of one command, as `session/new` has them."""
+    """Return `count` servers with one command, as in `session/new`."""
     return [
         {"name": f"server-{number}", "command": command[0], "args": list(command[1:]), "env": []}
         for number in range(count)
@@ -72,10 +72,10 @@ def name_servers(command: Command, count: int = 1) -> list[dict[str, Any]]:
 
 
 def time_bare_s(command: Command, count: int) -> float:
-    """Start processes side by side, greet them, and return when all of them have listed their tools.
+    """Start processes concurrently, initialize them, and return when all of them have listed their tools.
 
-    Each has a session of its own, as dragoman's have: where Linux shares the processors out by session, sixteen
-    processes in one of them get as much as one, and on a busy machine that would be all that is measured.
+    Each has its own process session, as in dragoman. Linux may share the CPU by session. Sixteen processes in one
+    session would then get as much as one, and on a busy machine only this would be measured.
     """
     started = perf_counter()
     with bare_processes(command, count) as processes:

@@ -1,4 +1,4 @@
-"""A measure: the contenders, the unit, and the target."""
+"""A measure: its contenders, its unit and its target."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -9,12 +9,12 @@ PYTHON_SDK = "Python SDK"
 TYPESCRIPT_SDK = "TypeScript SDK"
 
 
-class Missing(Exception):
-    """A contender cannot run here; the message says why."""
+class MissingError(Exception):
+    """A contender cannot run here. The message says why."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The ratio of `ours` to `theirs` that we aim at; `theirs` is None when the figure itself is aimed at."""
+    """The target ratio of `ours` to `theirs`. If `theirs` is None, the target is the figure of `ours`."""
 
     ours: str
     theirs: str | None
@@ -31,7 +31,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """One part of the table; each contender is a function that measures once and raises Missing if it cannot."""
+    """One part of the table. A contender is a function that measures once and raises MissingError if it cannot run."""
 
     part: str
     title: str
@@ -41,4 +41,4 @@ class Measure(msgspec.Struct, frozen=True):
     rounds: int
     quick_rounds: int
     ratios: tuple[tuple[str, str], ...] = ()
-    """Contenders whose ratio is shown without being aimed at."""
+    """Contenders whose ratio is shown without a target."""

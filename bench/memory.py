@@ -1,4 +1,4 @@
-"""The resident memory of an agent after its answer to `initialize`."""
+"""The resident memory of an agent after its response to `initialize`."""
 
 from bench.commands import Command
 from bench.measure import PYTHON_SDK, Measure, Target
@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 
 def measure_rss_mib(command: Command) -> float:
-    """Start an agent and return its resident memory after the answer to `initialize`."""
+    """Start an agent and return its resident memory after the response to `initialize`."""
     with RawAgent(command) as agent:
         agent.initialize()
         return agent.read_rss_bytes() / MIB

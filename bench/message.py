@@ -1,10 +1,11 @@
-"""One big message, there and back: as a prompt, and as an update."""
+"""One big message in each direction: as a prompt and as an update."""
 
 from bench.measure import Measure
 from bench.pairs import contenders
+from bench.size import size
 
-# Some small prompts and updates first, so that what is built on first use is not counted.
-OPTIONS = ("--roundtrips", "50", "--chunks", "100", "--message-bytes", "1000000")
+# Some small prompts and updates come first, so that first-use work is not counted.
+OPTIONS = ("--roundtrips", str(size(50, 2)), "--chunks", str(size(100, 2)), "--message-bytes", "1000000")
 
 MEASURES = (
     Measure(

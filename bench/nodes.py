@@ -1,4 +1,4 @@
-"""Lists of a node of several that share a database: a page with few sessions and with many."""
+"""Lists from a node that shares a database with others: a page with few and with many sessions."""
 
 import statistics
 from functools import cache
@@ -6,10 +6,11 @@ from time import perf_counter
 
 from bench.measure import Measure, Target
 from bench.peers.ws_client import Viewer, prompt
+from bench.size import size
 from bench.store import RunningNode, new_database, node
 
-REQUESTS = 100
-WARM_UP_REQUESTS = 10
+REQUESTS = size(100, 5)
+WARM_UP_REQUESTS = size(10, 1)
 
 _COPIES = """
 WITH made AS (
@@ -31,7 +32,7 @@ def _connect(running: RunningNode) -> Viewer:
 
 @cache
 def _filled(sessions: int) -> str:
-    """Make a database with that many sessions: one of a node, the others as copies of it."""
+    """Create a database with `sessions` sessions. A node creates the first, and the others are copies."""
     import psycopg
 
     address = new_database()
@@ -47,7 +48,7 @@ def _filled(sessions: int) -> str:
 
 
 def list_ms(sessions: int) -> float:
-    """Return the time of the first page of `session/list` of a node, p50."""
+    """Return the median time of the first page of `session/list` from a node."""
     with node(_filled(sessions)) as running:
         viewer = _connect(running)
         taken: list[float] = []

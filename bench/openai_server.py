@@ -1,4 +1,4 @@
-"""The loopback provider, started for as long as something is measured against it."""
+"""Starts the loopback provider while a measure uses it."""
 
 import subprocess
 from collections.abc import Generator
@@ -11,7 +11,7 @@ STOP_TIMEOUT_S = 10
 
 @contextmanager
 def openai_server() -> Generator[str]:
-    """Start the provider in a process of its own and give its address."""
+    """Start the provider in a separate process and yield its address."""
     command = commands.python("openai_server.py")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

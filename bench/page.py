@@ -1,6 +1,8 @@
-"""`python -m bench.page`: make the table and the chart of `docs/performance.md` from the results of a run.
+"""`python -m bench.page`: write the table and the chart of `docs/performance.md` from the results of a run.
 
-`make bench` writes the results to `bench/results.json` and then runs this. Text outside the two marks stays as it is.
+`make bench` writes the results to `bench/results.json` and then runs this. It also writes the sentence about speed in
+the README, so that the README claims only published ratios. Text outside the two marks is kept. A result that was
+measured while other programs were busy is not published.
 """
 
 import statistics
@@ -12,14 +14,18 @@ import msgspec
 
 from bench.chart import Bar, draw
 from bench.commands import ROOT
-from bench.rows import SECTIONS, Row
+from bench.rows import SECTIONS, START_ROW, STREAM_ROW, Row
 
 RESULTS = ROOT / "bench" / "results.json"
 PAGE = ROOT / "docs" / "performance.md"
 CHART = ROOT / "docs" / "performance.svg"
+README = ROOT / "README.md"
 
 BEGIN = "<!-- made by python -m bench.page: begin -->"
 END = "<!-- made by python -m bench.page: end -->"
+
+MAX_LOAD = 1.0
+"""The load by other programs up to which a row may be measured."""
 
 MACHINE_NAMES = ("machine", "Python", "msgspec", "uvloop", "agent-client-protocol", "@agentclientprotocol/sdk", "node")
 
@@ -41,12 +47,12 @@ class _Measured(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     machine: dict[str, str]
-    """That of the last run; earlier runs may have left measures."""
+    """The date of the last run. Some measures may be from earlier runs."""
     measures: list[_Measured]
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What a run says of a row; a figure is None where it was not measured."""
+    """The results of a row in a run. A figure is None if it was not measured."""
 
     row: Row
     unit: str
@@ -55,14 +61,14 @@ class Figures(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """The figure that the target is about."""
+        """The figure that the target applies to."""
         if self.row.theirs is None or self.ours is None:
             return self.ours
         return None if self.theirs is None else self.ours / self.theirs
 
     @property
     def is_reached(self) -> bool | None:
-        """Whether the target is reached, if that is known."""
+        """Whether the target is reached, or None if unknown."""
         if self.ratio is None:
             return None
         return self.ratio <= self.row.target if self.row.relation == "at most" else self.ratio >= self.row.target
@@ -74,7 +80,7 @@ def read_results(path: Path) -> _Results:
 
 
 def find_figures(results: _Results, row: Row) -> Figures:
-    """Find the medians of a row; those of a measure that did not run are None."""
+    """Find the medians of a row. They are None for a measure that did not run."""
     measured = _find_measured(results, row)
     if measured is None:
         return Figures(row, "", None, None)
@@ -87,19 +93,24 @@ def find_figures(results: _Results, row: Row) -> Figures:
 
 def _find_measured(results: _Results, row: Row) -> _Measured | None:
     same = (measured for measured in results.measures if (measured.part, measured.title) == (row.part, row.title))
-    return next(same, None)
+    return next((measured for measured in same if _is_at_rest(measured)), None)
+
+
+def _is_at_rest(measured: _Measured) -> bool:
+    return measured.loads is not None and measured.loads[1] <= MAX_LOAD
 
 
 def make_table(results: _Results) -> str:
-    """Return the part of the page that is made: the machine, the chart and the table."""
+    """Return the generated part of the page: the machine, the chart and the table."""
     machine = results.machine
     versions = ", ".join(
         machine[name] if name == "machine" else f"{name} {machine[name]}" for name in MACHINE_NAMES if name in machine
     )
-    begun = [machine["date"], *(measured.date for measured in results.measures if measured.date)]
+    published = (_find_measured(results, row) for section in SECTIONS for row in section.rows)
+    begun = [measured.date for measured in published if measured is not None]
     lines = [
         BEGIN,
-        f"Measured until {max(begun)} ({versions}).",
+        f"Measured until {max(begun, default='today')} ({versions}).",
         "",
         "![Each measure against its peer, and its target](performance.svg)",
         "",
@@ -130,7 +141,7 @@ def _cells(figures: Figures) -> Iterator[str]:
 
 
 def _load(measured: _Measured | None) -> str:
-    """Return the lowest and the highest load of the machine while a row was measured, where that was noted."""
+    """Return the lowest and the highest load by other programs while a row was measured."""
     return "" if measured is None or measured.loads is None else " to ".join(map(_number, measured.loads))
 
 
@@ -143,7 +154,7 @@ def _figure(value: float | None, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a number with three digits that count."""
+    """Format a number with three significant digits."""
     if value >= 1000:
         step = 10 ** (len(str(int(value))) - 3)
         return f"{round(value / step) * step:,}"
@@ -152,8 +163,23 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if value >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def make_claim(results: _Results) -> str:
+    """Return the sentences about speed in the README. They have figures only if the page publishes them."""
+    start, stream = (find_figures(results, row).ratio for row in (START_ROW, STREAM_ROW))
+    if start is None or stream is None:
+        claim = "`make bench` compares the agent, the client and the bridge with the SDKs of ACP."
+    else:
+        claim = (
+            f"The agent answers `initialize` in {_number(start)} of the time of an agent built with the Python SDK, "
+            f"and streams {_number(stream)} times as many chunks per second."
+        )
+    published = "[The results](docs/performance.md) list every target, including the missed ones."
+    return "\n".join([BEGIN, f"- **Speed.** {claim} {published}", END])
+
+
 def make_bars(results: _Results) -> list[Bar]:
-    """Return the bars of the chart: how many times better than the other side, and than asked for."""
+    """Return the bars of the chart, each with the ratio to the other side and to the target."""
+    # A label that begins with … continues the row above. If lower is better, the ratio is inverted.
     bars: list[Bar] = []
     for section in SECTIONS:
         subject = ""
@@ -177,20 +203,21 @@ def make_bars(results: _Results) -> list[Bar]:
 
 
 def replace_part(page: str, part: str) -> str:
-    """Put the made part in its place; raises ValueError for a page without the marks."""
+    """Replace the generated part. Raises ValueError if the page has no marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{PAGE.name} must have the lines {BEGIN!r} and {END!r}")
+        raise ValueError(f"the page must have the lines {BEGIN!r} and {END!r}")
     return before + part + after
 
 
 def main() -> None:
-    """Write the page and the chart."""
+    """Write the page, the chart and the sentences in the README."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
     results = read_results(path)
     PAGE.write_text(replace_part(PAGE.read_text(), make_table(results)))
     CHART.write_text(draw(make_bars(results)))
+    README.write_text(replace_part(README.read_text(), make_claim(results)))
 
 
 if __name__ == "__main__":

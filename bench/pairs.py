@@ -1,4 +1,4 @@
-"""A client and an agent that are measured together."""
+"""Pairs of a client and an agent that are measured together."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ OURS = "dragoman"
 DRAGOMAN_CLIENT = commands.python("dragoman_client.py")
 PYTHON_SDK_CLIENT = commands.python("python_sdk_client.py")
 
-# The TypeScript agent meets the Python SDK's client: the SDK of either language has to be fed by something.
+# The TypeScript agent is measured with the Python SDK's client, because its own SDK has no comparable client.
 PAIRS: dict[str, tuple[Command, Callable[[], Command]]] = {
     OURS: (DRAGOMAN_CLIENT, lambda: commands.python("dragoman_agent.py")),
     PYTHON_SDK: (PYTHON_SDK_CLIENT, lambda: commands.python("python_sdk_agent.py")),
@@ -21,7 +21,7 @@ PAIRS: dict[str, tuple[Command, Callable[[], Command]]] = {
 
 
 def contenders(options: Sequence[str], read: Callable[[dict[str, Any]], float]) -> dict[str, Callable[[], float]]:
-    """Return for each pair a function that runs it with `options` and reads a figure from its report."""
+    """Return, for each pair, a function that runs it with `options` and reads a figure from its report."""
     return {
         name: lambda client=client, agent=agent: read(run_client(client, options, agent()))
         for name, (client, agent) in PAIRS.items()

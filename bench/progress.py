@@ -1,14 +1,14 @@
-"""One line on the terminal with the running measure."""
+"""One line on the terminal that names the running measure."""
 
 import sys
 
 
 def show(text: str) -> None:
-    """Replace the line; silent when stderr is no terminal."""
+    """Replace the line. Print nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def clear() -> None:
-    """Take the line away."""
+    """Remove the line."""
     show("")

@@ -11,15 +11,15 @@ from typing import Any, Self
 
 import msgspec
 
-from bench.measure import Missing
+from bench.measure import MissingError
 
 READ_BYTES = 64 * 1024
 STOP_TIMEOUT_S = 10
 LINES_BEHIND_ANSWER = 3
-"""A notification that may follow an answer in the same write: the commands of a session."""
+"""A notification that may follow a response in the same write: the commands of a session."""
 
 CPU_CLOCK = 2
-"""How Linux marks the clock of a process's own time, with the process in the bits above."""
+"""The Linux clock ID of a process's CPU time, with the pid in the higher bits."""
 
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
 
@@ -37,7 +37,7 @@ class _Response(msgspec.Struct):
 
 
 class RawAgent:
-    """A started agent; use it as a context manager, which ends it."""
+    """A started agent. Use it as a context manager, which ends it."""
 
     def __init__(
         self, command: Sequence[str], *, environment: Mapping[str, str] | None = None, cwd: Path | None = None
@@ -71,15 +71,15 @@ class RawAgent:
         self._process.stdout.close()
 
     def initialize(self) -> None:
-        """Send `initialize` and wait for the whole line of the answer."""
+        """Send `initialize` and wait for the whole line of the response."""
         answer = self.call("initialize", INITIALIZE)
         if "protocolVersion" not in answer.result:
             raise RuntimeError(f"{self._command[0]} answered initialize with {answer.result!r}")
 
     def call(self, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request, count the notifications that come, and decode nothing but the answer to it.
+        """Send a request and count the notifications. Decode only the response.
 
-        Raises RuntimeError when the answer is an error.
+        Raises RuntimeError if the response is an error.
         """
         lines = 0
         last = b""
@@ -92,7 +92,7 @@ class RawAgent:
         return Answer(lines - 1, response.result)
 
     def exchange(self, method: str, params: Mapping[str, Any]) -> Iterator[bytes]:
-        """Send a request and yield the bytes, block by block, up to the end of the answer."""
+        """Send a request and yield the received bytes, block by block, up to the end of the response."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._last_id += 1
@@ -111,22 +111,22 @@ class RawAgent:
             yield block
 
     def read_cpu_s(self) -> float:
-        """Return the processor's time that it took so far; raises Missing where other processes' cannot be read."""
+        """Return the CPU time used so far. Raises MissingError if the CPU time of other processes cannot be read."""
         if sys.platform != "linux":
-            raise Missing("the processor's time of another process is read on Linux only")
+            raise MissingError("the processor's time of another process is read on Linux only")
         return time.clock_gettime((~self._process.pid << 3) | CPU_CLOCK)
 
     def read_rss_bytes(self) -> int:
-        """Return the memory that it has resident."""
+        """Return the resident memory of the agent."""
         try:
             rollup = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
-        except FileNotFoundError:  # not on Linux
+        except FileNotFoundError:  # other systems than Linux
             return 1024 * int(subprocess.check_output(["ps", "-o", "rss=", "-p", str(self._process.pid)]))
         return next(1024 * int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Rss:"))
 
 
 def _last_line(before: bytes, block: bytes) -> bytes:
-    """Return the line, whole or not, that the output ends in; `before` is that of the blocks ahead of this one."""
+    """Return the last line of the output, complete or not. `before` is the last line of the earlier blocks."""
     begin = block.rfind(b"\n", 0, -1) + 1
     if begin or before.endswith(b"\n"):
         return block[begin:]
@@ -134,7 +134,7 @@ def _last_line(before: bytes, block: bytes) -> bytes:
 
 
 def _bytes_behind_answer(output: bytes) -> int | None:
-    """Return how much comes after an answer, which is among the last lines, if there is one."""
+    """Return the number of bytes after a response that is among the last lines, or None."""
     behind = 0
     *_, unfinished = lines = output.rsplit(b"\n", LINES_BEHIND_ANSWER + 1)
     behind = len(unfinished)

@@ -1,7 +1,7 @@
 """A prompt that is answered at once.
 
-Taken twice: as the system places the two processes, and both on one core. Between cores most of a round trip can be
-the waking of an idle core, twice; the limit beside it, a bare byte there and back, says how much that is here.
+It is measured twice: with both processes where the system places them, and with both on one core. Between cores, most
+of a round trip may be waking an idle core twice. The limit, one byte in each direction, shows how much this costs here.
 """
 
 import os
@@ -10,10 +10,11 @@ from typing import Any
 
 from bench import commands
 from bench.client_run import run_reporter
-from bench.measure import PYTHON_SDK, Measure, Missing, Target
+from bench.measure import PYTHON_SDK, Measure, MissingError, Target
 from bench.pairs import OURS, contenders
+from bench.size import size
 
-OPTIONS = ("--roundtrips", "2000")
+OPTIONS = ("--roundtrips", str(size(2000, 20)))
 LIMIT = "limit: a byte and back"
 
 
@@ -26,11 +27,11 @@ def run_limit() -> float:
 
 
 def on_one_core(measure_once: Callable[[], float]) -> Callable[[], float]:
-    """Keep the processes that a function starts on our own core; raises Missing where the system cannot."""
+    """Run a function's processes on our own core. Raises MissingError if the system cannot do that."""
 
     def run() -> float:
         if not hasattr(os, "sched_setaffinity"):
-            raise Missing("processes cannot be kept on a core here")
+            raise MissingError("processes cannot be kept on a core here")
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
         try:

@@ -1,6 +1,6 @@
-"""The rows of the table in `docs/performance.md`: what is measured, against whom, and the target.
+"""The rows of the table in `docs/performance.md`: what is measured, the peer, and the target.
 
-A row names a measure by its part and title, and two of its contenders. Many more figures are in the results.
+A row names a measure by its part and title, and two of its contenders. The results contain many more figures.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ STDIO_TO_WS = "stdio-to-ws (npm)"
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One line of the table; `theirs` is None where the figure itself has a target."""
+    """One line of the table. `theirs` is None if the figure itself has a target."""
 
     label: str
     part: str
@@ -26,13 +26,13 @@ class Row(msgspec.Struct, frozen=True):
     relation: Literal["at most", "at least"]
     target: float
     against: str = ""
-    """How the table calls the other side; by default as the measure does."""
+    """The name of the other side in the table, by default the measure's name for it."""
     unit: str = ""
-    """The unit of a target that is a figure itself."""
+    """The unit of a target that is a figure."""
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Rows that belong together."""
+    """A group of rows."""
 
     title: str
     rows: tuple[Row, ...]
@@ -50,15 +50,18 @@ _KIT_START = ("kit", "spawn to initialize, an agent of the kit")
 _KIT_STREAM = ("kit", "50,000 chunks from an agent of the kit")
 _KIT_TURN = ("kit", "round trip to an agent of the kit, p50")
 
+START_ROW = Row("start, to the answer to `initialize`", *_START, AGENT, PYTHON_SDK, "at most", 0.25)
+STREAM_ROW = Row("50,000 chunks streamed", *_STREAM, "dragoman", PYTHON_SDK, "at least", 20.0)
+
 SECTIONS = (
     Section(
         "The agent",
         (
-            Row("start, to the answer to `initialize`", *_START, AGENT, PYTHON_SDK, "at most", 0.25),
+            START_ROW,
             Row("… ", *_START, AGENT, TYPESCRIPT_SDK, "at most", 1.0),
             Row("start, to the answer to `session/new`", *_NEW, AGENT, "pydantic-acp", "at most", 0.25),
             Row("memory after `initialize`", "memory", "memory after initialize", AGENT, PYTHON_SDK, "at most", 0.55),
-            Row("50,000 chunks streamed", *_STREAM, "dragoman", PYTHON_SDK, "at least", 20.0),
+            STREAM_ROW,
             Row(
                 "… with the log on",
                 "log",
@@ -84,8 +87,15 @@ SECTIONS = (
     Section(
         "Sessions",
         (
-            Row("`session/load` of 100,000 updates", *_REPLAY, AGENT, PYTHON_SDK, "at least", 80.0),
-            Row("… ", *_REPLAY, AGENT, "limit: copy through a pipe", "at least", 0.5, "a copy through a pipe"),
+            Row(
+                "`session/load` of 100,000 updates",
+                *_REPLAY,
+                AGENT,
+                "limit: copy through a pipe",
+                "at least",
+                0.5,
+                "a copy through a pipe",
+            ),
             Row(
                 "first page of `session/list`, of 10,000",
                 "list",

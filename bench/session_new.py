@@ -1,9 +1,10 @@
-"""From spawning an agent to its answer to `session/new`, against every agent written in Python that installs.
+"""From spawning an agent to its response to `session/new`, compared with every Python agent that installs.
 
-And `session/new` in an agent that runs, beside the least that it has to do: a file and its folder on the disk.
+And `session/new` in a running agent, compared with the least that it must do: write a file and its directory to disk.
 
-Theirs have a model that needs no key: fast-agent its passthrough, pydantic-acp its library's test model, deepagents
-LangChain's fake one. Ours has its guide; and once a provider's model, whose library it imports behind the answer.
+The other agents have a model that needs no key: fast-agent its passthrough, pydantic-acp its library's test model,
+deepagents LangChain's fake one. Ours has its guide, and once a provider's model, whose library it imports after the
+response.
 """
 
 import os
@@ -15,12 +16,13 @@ from time import perf_counter
 
 from bench import commands
 from bench.commands import Command
-from bench.measure import Measure, Missing, Target
+from bench.measure import Measure, MissingError, Target
 from bench.raw_agent import RawAgent
+from bench.size import size
 
 OURS = "dragoman agent"
 SYNCED = "a file and its folder on the disk"
-SESSIONS = 30
+SESSIONS = size(30, 2)
 PROVIDER = "dragoman agent, openai:…"
 THEIRS: dict[str, Callable[[], Command]] = {
     "pydantic-acp": lambda: commands.peer("pydantic-acp", "python", str(commands.PEERS / "pydantic_acp_agent.py")),
@@ -36,7 +38,7 @@ OUR_AGENTS: dict[str, Callable[[], Command]] = {
 
 
 def time_session_ms(command: Command) -> float:
-    """Start an agent in an empty folder, which is also its home, and return when it has a session."""
+    """Start an agent in an empty directory, which is also its home, and return when it has a session."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {"HOME": folder, "OPENAI_API_KEY": "none"}
         started = perf_counter()
@@ -58,7 +60,7 @@ def time_next_session_ms(command: Command) -> float:
 
 
 def time_synced_file_ms() -> float:
-    """Return the median of as many small files, each on the disk with its name."""
+    """Return the median time of as many small files, each synced to disk with its name."""
     with tempfile.TemporaryDirectory() as folder:
         return statistics.median(
             _time_ms(lambda number=number: _sync_file(folder, number)) for number in range(SESSIONS)
@@ -81,11 +83,11 @@ def _time_ms(work: Callable[[], object]) -> float:
 
 
 def time_peer_ms(command: Command) -> float:
-    """Do the same with a foreign agent; raises Missing when it does not start."""
+    """Measure a foreign agent in the same way. Raises MissingError if it could not start."""
     try:
         return time_session_ms(command)
     except (RuntimeError, OSError) as error:
-        raise Missing(f"it does not start: {error}") from error
+        raise MissingError(f"it could not start: {error}") from error
 
 
 MEASURES = (

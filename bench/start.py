@@ -1,4 +1,4 @@
-"""From spawning an agent to its answer to `initialize`."""
+"""From spawning an agent to its response to `initialize`."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -19,7 +19,7 @@ AGENTS: dict[str, Callable[[], Command]] = {
 
 
 def time_start_ms(command: Command) -> float:
-    """Start an agent, wait for its answer to `initialize` and return how long that took."""
+    """Start an agent and return the time until its response to `initialize`."""
     started = perf_counter()
     with RawAgent(command) as agent:
         agent.initialize()

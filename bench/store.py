@@ -1,4 +1,4 @@
-"""Sessions in PostgreSQL against sessions in files, in the same run and with the same programs."""
+"""Sessions in PostgreSQL compared with sessions in files, in the same run and with the same programs."""
 
 import statistics
 import subprocess
@@ -18,6 +18,7 @@ from bench.measure import Measure, Target
 from bench.peers.dragoman_agent import TICK_S
 from bench.peers.ws_client import Viewer
 from bench.raw_agent import RawAgent
+from bench.size import size
 from bench.store_node import RunningNode, cpu_s, dragoman, new_database, node, server
 from bench.stream import CHUNKS, OPTIONS, read_rate
 
@@ -26,13 +27,13 @@ DATABASE = "PostgreSQL"
 OTHER_NODE = "PostgreSQL, viewers on another node"
 COMMIT = "a commit"
 ADDED = "added"
-TICKS = 50
-TURNS = 5
-VIEWERS = 10
-FAN_OUT_CHUNKS = 5_000
+TICKS = size(50, 2)
+TURNS = size(5, 1)
+VIEWERS = size(10, 2)
+FAN_OUT_CHUNKS = size(5_000, 50)
 NODES = {f"{count} {'node' if count == 1 else 'nodes'}": count for count in (1, 2, 4)}
 FAILOVER_LEASE_S = 3.0
-"""Short, so that a round does not take long; on a busy machine nodes would lose it while they stream."""
+"""Short, so that a round is fast. On a busy machine, nodes would lose the lease while they stream."""
 
 FAILOVER_TIMEOUT_S = 60.0
 _BLOCK = b"x" * 400
@@ -52,8 +53,8 @@ class SharedRuns:
         self._run = run
         self._figures: defaultdict[str, deque[float]] = defaultdict(deque)
 
-    def take(self, name: str) -> float:
-        """Return a figure of the oldest run whose figure of this name was not taken, or of another run."""
+    def pop(self, name: str) -> float:
+        """Return a figure of the oldest run that has not yet returned it, or of a new run."""
         if not self._figures[name]:
             for each, figure in self._run().items():
                 self._figures[each].append(figure)
@@ -61,13 +62,13 @@ class SharedRuns:
 
 
 def stream(store: str) -> float:
-    """Stream through one node, and return thousands of messages a second."""
+    """Stream through one node. Return thousands of messages per second."""
     with node(STORES[store]()) as running:
         return read_rate(running.run_client(*OPTIONS))
 
 
 def fan_out(store: str, *, is_remote: bool = False) -> float:
-    """Show one session to viewers, on its own node or on another; thousands of messages a second, over all viewers."""
+    """Show one session to viewers on its own node or another. Return thousands of messages per second for all."""
     address = STORES[store]()
     options = ["--viewers", str(VIEWERS), "--chunks", str(FAN_OUT_CHUNKS)]
     with ExitStack() as stack:
@@ -83,9 +84,9 @@ def fan_out(store: str, *, is_remote: bool = False) -> float:
 
 
 def latencies() -> dict[str, float]:
-    """Return the times of an update and of a commit, p50 in ms, and what the database adds in commits.
+    """Return the median times of an update and of a commit in ms, and the commits that the database adds.
 
-    They take turns every half second, because the time that a disk takes changes from one second to the next.
+    The two alternate every half second, because the speed of a disk changes from second to second.
     """
     with node(new_database()) as in_database, node(None) as in_files:
         turns = [
@@ -96,14 +97,14 @@ def latencies() -> dict[str, float]:
 
 
 def update_ms(running: RunningNode) -> float:
-    """Return the time of an update from the agent to a viewer, p50."""
+    """Return the median time of an update from the agent to a viewer."""
     return 1000 * running.run_client("--ticks", str(TICKS))["update_p50_s"]
 
 
 def commit_ms() -> float:
-    """Return the time of a commit of one small row on this disk, p50, as often as the agent sends updates.
+    """Return the median time of a commit of one small row on this disk, at the rate of the agent's updates.
 
-    A disk and a processor take another time for commits right behind each other, and for commits with long pauses.
+    The rate matters, because commits in a row take another time than commits with long pauses between them.
     """
     import psycopg
 
@@ -120,11 +121,11 @@ def commit_ms() -> float:
 
 
 def many_nodes(count: int) -> dict[str, float]:
-    """Stream one session on each node; thousands of messages a second, and µs of processor time for each."""
+    """Stream one session on each node. Return thousands of messages per second, and µs of CPU time per message."""
     address = new_database()
     with ExitStack() as stack:
-        # Sessions of this agent have one id, so that each node has an agent of its own name.
-        nodes = [stack.enter_context(node(address, "--name", f"node{number}")) for number in range(count)]
+        # Sessions of this agent have a fixed ID, so each node has a different agent name.
+        nodes = [stack.enter_context(node(address, "--agent-name", f"node{number}")) for number in range(count)]
         before_s, started = cpu_s(nodes), time.perf_counter()
         with ThreadPoolExecutor(count) as threads:
             running = [threads.submit(each.run_client, *OPTIONS) for each in nodes]
@@ -136,7 +137,7 @@ def many_nodes(count: int) -> dict[str, float]:
 
 
 def failover_leases() -> float:
-    """Kill the node that owns a session, and return the time until another takes its next prompt, over the lease."""
+    """Kill the node that owns a session. Return the time beyond the lease until another node accepts a prompt."""
     address = new_database()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         script = Path(folder) / "script.yaml"
@@ -160,7 +161,7 @@ def failover_leases() -> float:
 
 
 def say(running: RunningNode, session_id: str | None) -> str:
-    """Prompt a session, or a new one, and return its id."""
+    """Prompt a session, or a new one, and return its ID."""
     viewer = Viewer(running.url, running.token)
     viewer.initialize()
     place: dict[str, Any] = {"cwd": "/", "mcpServers": []}
@@ -192,7 +193,7 @@ SELECT made.key, b.first, b.last, b.data FROM made, dragoman_block b
 
 @cache
 def fill_database(sessions: int) -> str:
-    """Make a database with that many sessions: one by the store, the others as copies of it, a hundred to a project."""
+    """Create a database with many sessions: one by the store, the others as copies of it, a hundred per project."""
     import psycopg
 
     address = new_database()
@@ -206,7 +207,7 @@ def fill_database(sessions: int) -> str:
 
 
 def list_ms(sessions: int) -> float:
-    """Return the time of the first page of `session/list` from a database, p50."""
+    """Return the median time of the first page of `session/list` from a database."""
     with RawAgent(dragoman("agent", "--store", fill_database(sessions))) as agent:
         agent.initialize()
         for _ in range(listing.WARM_UP_REQUESTS):
@@ -226,7 +227,7 @@ def _measure(
 
 
 def _taking(runs: SharedRuns, *names: str) -> dict[str, Callable[[], float]]:
-    return {name: lambda name=name: runs.take(name) for name in names}
+    return {name: lambda name=name: runs.pop(name) for name in names}
 
 
 _latencies = SharedRuns(latencies)
@@ -249,7 +250,7 @@ MEASURES = (
     _measure(
         "latency that the database adds to an update, p50",
         "commits",
-        {DATABASE: lambda: _latencies.take(ADDED)},
+        {DATABASE: lambda: _latencies.pop(ADDED)},
         Target(DATABASE, None, "at most", 2.0),
     ),
     _measure(
@@ -265,14 +266,14 @@ MEASURES = (
     _measure(
         f"{CHUNKS:,} chunks on each of several nodes",
         "k msg/s",
-        {name: lambda runs=runs: runs.take("rate") for name, runs in _nodes.items()},
+        {name: lambda runs=runs: runs.pop("rate") for name, runs in _nodes.items()},
         ratios=_BESIDE_ONE,
         rounds=3,
     ),
     _measure(
         "processor time of nodes and database for a message",
         "µs",
-        {name: lambda runs=runs: runs.take("cost") for name, runs in _nodes.items()},
+        {name: lambda runs=runs: runs.pop("cost") for name, runs in _nodes.items()},
         ratios=_BESIDE_ONE,
         rounds=3,
     ),

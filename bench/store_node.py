@@ -1,4 +1,4 @@
-"""A PostgreSQL of this run, and nodes: `dragoman serve` with its journals in it, or in files.
+"""A PostgreSQL server for this run, and nodes: `dragoman serve` with its journals in the database or in files.
 
 The database is on this disk, with fsync on. Agents, nodes, clients and the database share the cores.
 """
@@ -20,7 +20,7 @@ import msgspec
 
 from bench.bridge import AGENT, CLIENT
 from bench.client_run import run_reporter
-from bench.measure import Missing
+from bench.measure import MissingError
 
 LEASE_S = 15.0
 STOP_TIMEOUT_S = 30.0
@@ -30,12 +30,12 @@ _SETTINGS = ("fsync=on", "full_page_writes=on", "shared_buffers=128MB", "autovac
 
 @cache
 def server() -> Any:
-    """Start a PostgreSQL for this run; raises Missing."""
+    """Start a PostgreSQL server for this run. Raises MissingError."""
     from tests.store.postgres_server import PostgresServer, find_programs
 
     programs = find_programs()
     if programs is None:
-        raise Missing("PostgreSQL is not here: scripts/postgresql")
+        raise MissingError("PostgreSQL is not here: scripts/postgresql")
     started = PostgresServer(programs, *_SETTINGS)
     started.start()
     atexit.register(started.remove)
@@ -43,34 +43,34 @@ def server() -> Any:
 
 
 def new_database() -> str:
-    """Make a database with the tables, and return its address."""
+    """Create a database with the tables, and return its address."""
     address = server().new_database()
     subprocess.run(dragoman("store", "init", "--store", address), check=True, stdout=subprocess.DEVNULL)
     return address
 
 
 def dragoman(*arguments: str) -> tuple[str, ...]:
-    """Return a command of dragoman with psycopg, which the developers' environment has."""
+    """Return a dragoman command with psycopg, which the development environment has."""
     return (str(Path(sys.executable).parent / "dragoman"), *arguments)
 
 
 class RunningNode(msgspec.Struct, frozen=True):
-    """A started bridge."""
+    """A running bridge."""
 
     process: subprocess.Popen[bytes]
     url: str
     token: str
 
     def run_client(self, *options: str) -> dict[str, Any]:
-        """Run a client against it, and return the client's report."""
-        return run_reporter((*CLIENT, self.url, f"--token={self.token}", *options))  # which may begin with a dash
+        """Run a client with the bridge, and return the client's report."""
+        return run_reporter((*CLIENT, self.url, f"--token={self.token}", *options))  # the token may begin with a dash
 
 
 @contextmanager
 def node(
     store: str | None, *options: str, agent: Sequence[str] = AGENT, lease_s: float = LEASE_S
 ) -> Generator[RunningNode]:
-    """Run a bridge with its journals in a database, or in files; `agent` is () for our own."""
+    """Run a bridge with its journals in a database or in files. An `agent` of () means our own."""
     where = () if store is None else ("--store", store)
     command = dragoman("serve", "--format", "json", "--port", "0", "--no-open", *where, *options)
     with tempfile.TemporaryDirectory() as home:
@@ -92,7 +92,7 @@ def node(
 
 
 def cpu_s(nodes: Sequence[RunningNode]) -> float:
-    """Return the processor time of nodes, without their agents, and of the database."""
+    """Return the CPU time of nodes, without their agents, and of the database."""
     return sum(_own_cpu_s(each.process.pid) for each in nodes) + _family_cpu_s(server().pid)
 
 
@@ -101,12 +101,12 @@ def _own_cpu_s(pid: int) -> float:
 
 
 def _family_cpu_s(pid: int) -> float:
-    """Return the processor time of a process, of those that it started, and of those of them that have ended."""
+    """Return the CPU time of a process, of its children, and of its ended children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return sum(_cpu_times_s(pid)) + sum(_family_cpu_s(int(child)) for child in children)
 
 
 def _cpu_times_s(pid: int) -> list[float]:
-    """Return the time in user mode and in the kernel, and both again of children that have ended."""
+    """Return the user and kernel time of a process, and both for its ended children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return [int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:15]]

@@ -10,10 +10,11 @@ from bench import commands
 from bench.client_run import run_client, run_reporter
 from bench.measure import PYTHON_SDK, Measure, Target
 from bench.pairs import DRAGOMAN_CLIENT, OURS, contenders
+from bench.size import size
 
-CHUNKS = 50_000
+CHUNKS = size(50_000, 200)
 CHUNK_BYTES = 40
-WARM_UP_CHUNKS = 100  # as in the clients, which ask for them first
+WARM_UP_CHUNKS = 100  # the clients request these first
 
 OPTIONS = ("--chunks", str(CHUNKS), "--size", str(CHUNK_BYTES))
 SCRIPT = f"""\
@@ -25,7 +26,7 @@ SCRIPT = f"""\
 
 
 def read_rate(report: dict[str, Any]) -> float:
-    """Return thousands of messages a second; raises RuntimeError when some did not come."""
+    """Return thousands of messages per second. Raises RuntimeError if some are missing."""
     if report["chunks_received"] != CHUNKS:
         raise RuntimeError(f"{report['chunks_received']} of {CHUNKS} chunks came")
     return report["chunks_per_s"] / 1000
@@ -48,7 +49,7 @@ def run_script_agent() -> float:
 
 
 def run_limit() -> float:
-    """Copy the lines through a pipe and decode each, with nothing around it."""
+    """Copy the lines through a pipe and decode each, without any other work."""
     return run_reporter((*commands.python("pipe_limit.py"), *OPTIONS))["chunks_per_s"] / 1000
 
 

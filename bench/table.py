@@ -1,4 +1,4 @@
-"""Results as a table for people."""
+"""Formats results as a table."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ Row = tuple[str, ...]
 
 
 def render(results: Sequence[Result]) -> str:
-    """Return the table, one block a measure."""
+    """Return the table, with one block per measure."""
     blocks = [list(_block(result)) for result in results]
     rows = [HEADER, *(row for block in blocks for row in block)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]

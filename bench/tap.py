@@ -1,7 +1,7 @@
-"""The cost of `dragoman tap` in a conversation, beside the smallest proxies: two threads in Python, and `cat`.
+"""The cost of `dragoman tap` in a conversation, compared with the smallest proxies: two Python threads, and `cat`.
 
-An agent streams messages of 227 bytes to a client, at the 20,000 a second of a real and very quick agent, and as fast
-as it can. Then single requests go back and forth.
+An agent streams messages of 227 bytes to a client: 20,000 per second, like a real and very fast agent, and as fast as
+it can. Then single requests are sent in both directions.
 """
 
 import shlex
@@ -13,14 +13,15 @@ from bench import commands
 from bench.client_run import run_reporter
 from bench.commands import Command
 from bench.measure import Measure, Target
+from bench.size import size
 
 RATE = 20_000
-PACED_MESSAGES = 40_000
-MESSAGES = 400_000
-DONE_MESSAGES = 100_000
-"""As many as a tap surely keeps in memory: none of them is left out."""
+PACED_MESSAGES = size(40_000, 200)
+MESSAGES = size(400_000, 500)
+DONE_MESSAGES = size(100_000, 200)
+"""A number of messages that a tap always keeps in memory, so that it omits none."""
 
-PINGS = 2_000
+PINGS = size(2_000, 20)
 
 DIRECT = "no proxy"
 CAT = "cat"
@@ -49,7 +50,7 @@ def behind_tap(*options: str) -> Callable[[Command], Command]:
 
 
 def run(proxy: Callable[[Command], Command], options: Command, behind: Command, figure: str) -> float:
-    """Measure once, with a folder for the recording."""
+    """Measure once, with a directory for the recording."""
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "out.jsonl")
         command = tuple(out if part == "OUT" else part for part in proxy(behind))
@@ -60,14 +61,14 @@ PROXIES: dict[str, Callable[[Command], Command]] = {
     DIRECT: lambda behind: behind,
     CAT: behind_cat,
     PYTHON: behind_python,
-    RECORDING: behind_tap("--out", "OUT", "--record-only"),
+    RECORDING: behind_tap("--record", "OUT", "--record-only"),
     JUDGING: behind_tap("--live"),
-    BOTH: behind_tap("--out", "OUT", "--live"),
+    BOTH: behind_tap("--record", "OUT", "--live"),
 }
 
 
 def streams(count: int, rate: int, figure: str = "messages_per_s") -> dict[str, Callable[[], float]]:
-    """Return for each proxy a function that measures thousands of messages a second through it."""
+    """Return, for each proxy, a function that measures thousands of messages per second through it."""
     options = ("--messages", str(count))
     return {
         name: lambda proxy=proxy: run(proxy, options, agent(count, rate), figure) / 1000

@@ -1,9 +1,8 @@
-"""The cost of a turn on top of the bare model library: per streamed chunk, and per call of a tool.
+"""The cost of a turn on top of the bare model library: per streamed chunk, and per tool call.
 
-All of them ask the same provider on the loopback interface, twice, and the second time counts. The agents are read by
-a raw reader; ours has its log on. Our part is given twice, from the same runs: in time that passed, which a busy
-machine spoils, and in the processor's time, which hides waiting. Chunks that come each by itself leave time to idle,
-so that only the latter counts there.
+All contenders prompt the same loopback provider twice, and the second time counts. A raw reader reads the agents, and
+ours writes its log. Our part is shown twice, from the same runs: as elapsed time, which a busy machine distorts, and as
+CPU time, which hides waiting. Chunks that arrive one by one leave time to idle, so only the CPU time counts there.
 """
 
 import tempfile
@@ -18,13 +17,14 @@ import msgspec
 from bench import commands
 from bench.client_run import run_reporter
 from bench.commands import Command
-from bench.measure import Measure, Missing
+from bench.measure import Measure, MissingError
 from bench.openai_server import openai_server
 from bench.raw_agent import RawAgent
+from bench.size import size
 
-CHUNKS = 5_000
-PACED_CHUNKS = 2_000
-CALLS = 40
+CHUNKS = size(5_000, 50)
+PACED_CHUNKS = size(2_000, 20)
+CALLS = size(40, 2)
 """Fewer than the 50 requests that a turn may make."""
 
 BARE = "the bare model library"
@@ -44,14 +44,14 @@ model:
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The cost of a turn: elapsed time, and processor time."""
+    """The cost of a turn: elapsed time and CPU time."""
 
     wall_s: float
     cpu_s: float
 
 
 class Place:
-    """A folder with a tiny file, a provider, and the prompt."""
+    """A directory with a tiny file, a provider, and the prompt."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,11 +85,11 @@ def run_peer(place: Place) -> Cost:
     try:
         return time_second_turn(command, place, {})
     except (RuntimeError, OSError) as error:
-        raise Missing(f"it does not run: {error}") from error
+        raise MissingError(f"it does not run: {error}") from error
 
 
 def time_second_turn(command: Command, place: Place, environment: Mapping[str, str]) -> Cost:
-    """Prompt twice, in a session each, and return the cost of the second turn; raises RuntimeError when it failed."""
+    """Prompt twice, in separate sessions, and return the cost of the second turn. Raises RuntimeError on failure."""
     with RawAgent(command, environment=environment, cwd=place.folder) as agent:
         agent.initialize()
         time_turn(agent, place)
@@ -112,7 +112,7 @@ def check(result: Any, notifications: int, name: str) -> None:
 
 
 class Comparison:
-    """Runs the contenders in a place of their own each, and keeps their last costs to compute our part."""
+    """Runs each contender in a separate place, and keeps their last costs to compute our part."""
 
     def __init__(self, kind: str, count: int) -> None:
         self._name = f"{kind}-{count}"
@@ -120,7 +120,7 @@ class Comparison:
         self._last: dict[str, Cost] = {}
 
     def contenders(self, read_s: Callable[[Cost], float]) -> dict[str, Callable[[], float]]:
-        """Return the contenders that run, and our part after each pair: the difference of the two."""
+        """Return the contenders that run, and after each pair our part, which is the difference of the two."""
         return {
             BARE: lambda: self._us(read_s(self._run(BARE, run_bare))),
             OURS: lambda: self._us(read_s(self._run(OURS, run_ours))),

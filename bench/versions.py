@@ -1,7 +1,7 @@
-"""Versions of ACP in the bridge: chunks for a viewer of the other version than the agent's, and of the same.
+"""Protocol versions in the bridge: chunks for a viewer of the other version than the agent's, and of the same.
 
-The viewer of version 1 is told of its prompt's end by the answer, that of version 2 by a state. The agent of version 1
-gives its chunks no message ids, which version 2 requires, so that each is written anew.
+A viewer of version 1 learns the end of its prompt from the response, a viewer of version 2 from a state. The agent of
+version 1 sends chunks without message IDs, which version 2 requires, so each chunk is rewritten.
 """
 
 from bench import commands
@@ -16,7 +16,7 @@ SAME = "the same version"
 
 
 def run(agent: tuple[str, ...], protocol: int) -> float:
-    """Stream through the bridge to a viewer of a version; thousands of chunks a second."""
+    """Stream through the bridge to a viewer of a version. Return thousands of chunks per second."""
     with bridge(agent) as where:
         return read_rate(run_reporter((*CLIENT, *where, "--protocol", str(protocol), *OPTIONS)))
 

@@ -1,4 +1,4 @@
-"""An agent process of which every message is looked at, also those that nobody asked for."""
+"""An agent process whose messages are all read, even unrequested ones."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ SERVERS_KEY = "dragoman/mcp"
 
 
 class WatchedAgent(RawAgent):
-    """A started agent whose output is read line by line: nothing behind an answer is lost."""
+    """A started agent whose output is read line by line, so that nothing after a response is lost."""
 
     _unread = b""
 
     def call_watching(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Send a request and return its result; raises RuntimeError when it is refused."""
+        """Send a request and return its result. Raises RuntimeError if it is refused."""
         request = self.send(method, params)
         while (message := self.read_message()).get("id") != request:
             pass
@@ -26,7 +26,7 @@ class WatchedAgent(RawAgent):
         return message["result"]
 
     def send(self, method: str, params: Mapping[str, Any]) -> int:
-        """Send a request and return its id."""
+        """Send a request and return its ID."""
         assert self._process.stdin is not None
         self._last_id += 1
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
@@ -34,11 +34,11 @@ class WatchedAgent(RawAgent):
         return self._last_id
 
     def open_session(self, cwd: str, servers: Sequence[Mapping[str, Any]]) -> str:
-        """Open a session and return its id as soon as it is answered."""
+        """Create a session and return its ID as soon as it is answered."""
         return self.call_watching("session/new", {"cwd": cwd, "mcpServers": servers})["sessionId"]
 
     def open_ready_session(self, cwd: str, servers: Sequence[Mapping[str, Any]]) -> str:
-        """Open a session and return its id once all of its servers are ready; raises RuntimeError when one fails."""
+        """Create a session and return its ID once all its servers are ready. Raises RuntimeError if one fails."""
         answer = self.call_watching("session/new", {"cwd": cwd, "mcpServers": servers})
         states = answer["_meta"][SERVERS_KEY]
         while any(state["state"] == "connecting" for state in states):

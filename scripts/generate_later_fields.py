@@ -1,4 +1,4 @@
-"""Generate src/dragoman/check/judge/later.py: names that a later version has for types of this one; `--check` compares.
+"""Generate src/dragoman/check/judge/later.py: fields of a later version on types of this one. `--check` compares.
 
 The schemas of both versions are pinned in src/dragoman/protocol/schema.
 """
@@ -18,9 +18,10 @@ SCHEMA = ROOT / "src" / "dragoman" / "protocol" / "schema" / "v2" / "schema.unst
 TARGET = ROOT / "src" / "dragoman" / "check" / "judge" / "later.py"
 
 HEAD = '''\
-"""Fields of version 2, as far as it is written, on types that version 1 has without them.
+"""Fields that the version 2 draft adds to types of version 1.
 
-Made by scripts/generate_later_fields.py. A field of these is no extension: all names are kept for later versions.
+Made by scripts/generate_later_fields.py. These fields are not extensions, because all names are reserved for later
+versions.
 """
 
 LATER: dict[str, frozenset[str]] = {
@@ -28,7 +29,7 @@ LATER: dict[str, frozenset[str]] = {
 
 
 def find_later(definitions: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the names that a type has in the later version alone, for each type that both have."""
+    """Return the names that a type has only in the later version, for each type that both versions have."""
     found: dict[str, list[str]] = {}
     for name, type_ in sorted(vars(v1).items()):
         if isinstance(type_, type) and issubclass(type_, msgspec.Struct) and name in definitions:

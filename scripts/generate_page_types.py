@@ -1,7 +1,7 @@
-"""Generate scripts/page/acp.d.ts, the protocol's messages as the page's type check knows them; `--check` only compares.
+"""Generate scripts/page/acp.d.ts, the protocol's messages for the type check of the page. `--check` only compares.
 
-The page is plain JavaScript: `tsc --checkJs` reads these types, and nothing of them is served. They are made from the
-pinned schema, so that a field that the page misspells, or that may be null, is found by `make check`.
+The page is plain JavaScript. `tsc --checkJs` reads these types, and none of them is served. They come from the pinned
+schema, so that `make check` finds a misspelled or possibly null field.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MESSAGES = [
     "CompleteElicitationNotification",
     "Error",
 ]
-"""The messages that the page sends or receives; every type that they lead to is generated too."""
+"""The messages that the page sends or receives. Every type that they refer to is generated as well."""
 
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 HEAD = """\
@@ -49,7 +49,7 @@ Node = dict[str, Any] | bool
 
 
 def render(schema: dict[str, Any]) -> str:
-    """Return the declarations of all types that MESSAGES lead to."""
+    """Return the declarations of all types that MESSAGES refer to."""
     definitions: dict[str, Any] = schema["$defs"]
     bodies: dict[str, str] = {}
     waiting = [name for name in MESSAGES if name in definitions]
@@ -65,7 +65,7 @@ def render(schema: dict[str, Any]) -> str:
 
 
 def type_of(node: Node) -> str:
-    """Return the TypeScript of one schema; references are written `acp.Name`."""
+    """Return the TypeScript of one schema. References are written as `acp.Name`."""
     if isinstance(node, bool):
         return "any"
     if "$ref" in node:
@@ -74,7 +74,7 @@ def type_of(node: Node) -> str:
         return json.dumps(node["const"])
     if "enum" in node:
         return " | ".join(json.dumps(value) for value in node["enum"])
-    # An object with variants has the fields of the object and of one of the variants.
+    # An object with variants has its own fields and the fields of one of the variants.
     parts = [type_of(each) for each in node.get("allOf", [])]
     if variants := node.get("oneOf") or node.get("anyOf"):
         parts.append(grouped(dict.fromkeys(type_of(each) for each in variants if not is_extension(each))))
@@ -84,12 +84,12 @@ def type_of(node: Node) -> str:
 
 
 def is_extension(variant: Node) -> bool:
-    """Tell whether a variant stands for those that nobody has named yet: with it no test of a kind would narrow."""
+    """Return whether a variant stands for unknown future variants. With it, a kind check would not narrow the type."""
     return isinstance(variant, dict) and variant.get("title") == "other" and variant.get("type") == "object"
 
 
 def own_type(node: dict[str, Any]) -> str:
-    """Return the type that a schema gives by `type`, `properties` and `items`."""
+    """Return the type that a schema defines by `type`, `properties` and `items`."""
     named: list[str] | str = node.get("type", [])
     types = [named] if isinstance(named, str) else named
     return grouped(dict.fromkeys(one_type(each, node) for each in types)) if types else "any"
@@ -103,7 +103,7 @@ def one_type(name: str, node: dict[str, Any]) -> str:
 
 
 def object_type(node: dict[str, Any]) -> str:
-    """Return an object with its fields; those that are not required may be absent."""
+    """Return an object with its fields. Fields that are not required may be absent."""
     required = node.get("required", [])
     fields = [
         f"{json.dumps(name)}{'' if name in required else '?'}: {type_of(each)}"
@@ -116,7 +116,7 @@ def object_type(node: dict[str, Any]) -> str:
 
 
 def grouped(types: dict[str, None]) -> str:
-    """Return a union, in brackets where it has more than one member."""
+    """Return a union, in parentheses if it has more than one member."""
     return next(iter(types)) if len(types) == 1 else "(" + " | ".join(types) + ")"
 
 

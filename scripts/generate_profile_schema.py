@@ -1,4 +1,4 @@
-"""Generate the schema of the agent file, which is in the package, from its types; `--check` only compares."""
+"""Generate the schema of the agent file, which the package contains, from its types. `--check` only compares."""
 
 import json
 import sys

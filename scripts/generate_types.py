@@ -1,4 +1,4 @@
-"""Generate src/dragoman/protocol/generated from the pinned ACP schema; `--check` only compares."""
+"""Generate src/dragoman/protocol/generated from the pinned ACP schema. `--check` only compares."""
 
 import argparse
 import difflib
@@ -17,7 +17,7 @@ DIFF_LINES = 40
 
 
 def generate(version: str) -> dict[Path, str]:
-    """Return the source of each file that is made for a version of the protocol."""
+    """Return the source of each generated file for a version of the protocol."""
     folder = PROTOCOL / "schema" / version
     unstable = json.loads((folder / "schema.unstable.json").read_text("utf-8"))
     stable = json.loads((folder / "schema.json").read_text("utf-8"))
@@ -29,7 +29,7 @@ def generate(version: str) -> dict[Path, str]:
 
 
 def stale(path: Path, source: str) -> str:
-    """Return a short diff from a file to the source it should have: empty where they are the same."""
+    """Return a short diff from a file to its expected source. It is empty if they are equal."""
     current = path.read_text("utf-8") if path.exists() else ""
     names = {"fromfile": path.name, "tofile": f"{path.name}, generated anew", "lineterm": ""}
     lines = list(difflib.unified_diff(current.splitlines(), source.splitlines(), **names, n=1))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_or_check(target: Path, generate: Callable[[], str], description: str | None) -> int:
-    """Write what is generated; with `--check` write nothing, and return 1 if the file is not up to date."""
+    """Write the generated text. With `--check`, write nothing and return 1 if the file is not up to date."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is not up to date")
     if not parser.parse_args().check:

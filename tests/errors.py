@@ -1,4 +1,4 @@
-"""Calls that have to fail, and the errors that they fail with."""
+"""Calls that must fail, and their errors."""
 
 from collections.abc import Awaitable
 
@@ -15,7 +15,7 @@ async def refused(call: Awaitable[object]) -> RemoteError:
 
 
 async def refused_with(code: int, doing: Awaitable[object]) -> str:
-    """Return the problem that our own handler reports, under this code."""
+    """Return the problem that our own handler reports with this code."""
     with pytest.raises(RpcError) as caught:
         await doing
     assert caught.value.code == code

@@ -1,7 +1,7 @@
-"""The state of the whole process: a test that leaves it changed makes another one fail, and that one is blamed.
+"""The state of the whole process. A test that changes it makes another test fail, and that one is blamed.
 
-Warnings filters are not here: pytest puts them back itself. Nor are filters of loggers: libraries add theirs when they
-are imported, and those of `dragoman.library_logs` do nothing while dragoman does nothing.
+Warning filters are not included, because pytest restores them. Logger filters are not included either: libraries add
+some when they are imported, and the filters of `dragoman.library_logs` have no effect while dragoman is idle.
 """
 
 import logging
@@ -34,7 +34,7 @@ _LIMITS = ("RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE")
 
 
 def read_process_state():
-    """Give each part of the state by its name; parts that are many are told by kind and name."""
+    """Return each part of the state by its name. Parts that exist many times are named by kind and name."""
     return {
         **{("logger", name): logger for name, logger in _loggers()},
         **{("variable", name): value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
@@ -50,8 +50,8 @@ def read_process_state():
     }
 
 
-def tell_changes(before, after, *, with_libraries=True):
-    """Give a line for each part that has changed; new loggers of other libraries need not count."""
+def list_changes(before, after, *, with_libraries=True):
+    """Return a line for each part that has changed, optionally without new loggers of other libraries."""
     changes = []
     if before == after:
         return changes
@@ -68,7 +68,7 @@ _NEW_LOGGER = (logging.NOTSET, False, True, ())
 
 
 def _loggers():
-    """Say of each logger whether it passes records on, and where to: level, disabled, propagate and handlers."""
+    """Yield the state of each logger: level, disabled, propagate and handlers."""
     for name, logger in [("root", logging.root), *logging.root.manager.loggerDict.items()]:
         if isinstance(logger, logging.Logger):
             handlers = logger.handlers and tuple(each for each in logger.handlers if type(each) is not NullHandler)
@@ -77,12 +77,12 @@ def _loggers():
 
 def _children():
     for task in Path("/proc/self/task").glob("*/children"):
-        with suppress(FileNotFoundError):  # a thread that ended meanwhile
+        with suppress(FileNotFoundError):  # the thread has ended
             yield from filter(_is_left, task.read_text().split())
 
 
 def _is_left(pid):
-    """Tell whether a child runs, and is none of those that the tests of a worker share."""
+    """Return whether a child is running and is not shared by the tests of a worker."""
     if int(pid) in SHARED_CHILDREN:
         return False
     process = Path("/proc") / pid
@@ -95,7 +95,7 @@ def _is_left(pid):
 
 def _read_umask():
     status = Path("/proc/self/status")
-    if status.exists():  # os.umask() tells it only by changing it, for all threads
+    if status.exists():  # os.umask() can only be read by changing it for all threads
         return next((line for line in status.read_text().splitlines() if line.startswith("Umask")), None)
     umask = os.umask(0o077)
     os.umask(umask)

@@ -1,4 +1,4 @@
-"""Work that must not stop half-way is done to its end, however often its caller is cancelled."""
+"""Work that must not stop half-way is completed, however often its caller is cancelled."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from dragoman.cancellation import finish, finish_in_thread
 
 
 class Work:
-    """Begins, and ends when it is told to."""
+    """Work that starts, and ends on request."""
 
     def __init__(self, error=None):
         self.begun, self.may_end, self.done = asyncio.Event(), asyncio.Event(), False
@@ -24,7 +24,7 @@ class Work:
         return "result"
 
 
-async def test_the_result_is_returned_and_an_error_raised():
+async def test_result_is_returned_and_error_is_raised():
     work = Work()
     work.may_end.set()
     assert await finish(work.run()) == "result"
@@ -35,7 +35,7 @@ async def test_the_result_is_returned_and_an_error_raised():
 
 
 @pytest.mark.parametrize("error", [None, ValueError("no")])
-async def test_a_cancelled_caller_waits_for_the_end_and_is_cancelled_then(error):
+async def test_cancelled_caller_waits_for_the_end_of_the_work(error):
     work = Work(error)
     caller = asyncio.create_task(finish(work.run()))
     await work.begun.wait()
@@ -49,8 +49,8 @@ async def test_a_cancelled_caller_waits_for_the_end_and_is_cancelled_then(error)
     assert work.done
 
 
-async def test_after_the_limit_a_cancelled_caller_waits_no_longer_and_the_work_goes_on():
-    work = Work(ValueError("seen by nobody, and no complaint of asyncio"))
+async def test_cancelled_caller_stops_waiting_after_the_limit():
+    work = Work(ValueError("never retrieved, and asyncio does not complain"))
     task = asyncio.create_task(work.run())
     caller = asyncio.create_task(finish(task, limit_s=0.001))
     await work.begun.wait()
@@ -63,7 +63,7 @@ async def test_after_the_limit_a_cancelled_caller_waits_no_longer_and_the_work_g
     assert work.done
 
 
-async def test_work_that_is_cancelled_itself_cancels_its_caller():
+async def test_cancelled_work_cancels_its_caller():
     task = asyncio.create_task(asyncio.Event().wait())
     caller = asyncio.create_task(finish(task))
     await asyncio.sleep(0)
@@ -72,7 +72,7 @@ async def test_work_that_is_cancelled_itself_cancels_its_caller():
         await caller
 
 
-async def test_work_in_a_thread_is_undone_when_its_caller_was_cancelled_meanwhile():
+async def test_thread_work_is_undone_if_its_caller_was_cancelled():
     loop, begun, may_end, undone = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), asyncio.Queue()
 
     def work():
@@ -89,7 +89,7 @@ async def test_work_in_a_thread_is_undone_when_its_caller_was_cancelled_meanwhil
     assert await undone.get() == "made"
 
 
-async def test_work_in_a_thread_is_not_undone_when_its_caller_gets_the_result():
+async def test_thread_work_is_kept_if_its_caller_receives_the_result():
     undone = []
     assert await finish_in_thread(lambda: "made", undo=undone.append) == "made"
     assert undone == []

@@ -1,4 +1,4 @@
-"""Every package that dragoman imports is declared by it, and has its line in the documentation."""
+"""Every package that dragoman imports is declared and documented."""
 
 import ast
 import re
@@ -11,11 +11,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dragoman"
 
 NOT_OURS_TO_DECLARE = {
-    "_typeshed": "exists for type checkers alone",
+    "_typeshed": "exists for type checkers only",
     "pytest": "imports our plugin, and so is there",
 }
 BARE_NAMES = {path.stem for path in (SOURCE / "proc" / "fork_server").glob("*.py")}
-"""The fork server is a program of its own, whose modules import each other without a package."""
+"""The fork server is a separate program whose modules import each other without a package."""
 
 
 def imported_packages():
@@ -45,6 +45,6 @@ def test_every_imported_package_is_declared():
     assert missing == set()
 
 
-def test_every_declared_package_has_its_line_in_the_documentation():
+def test_every_declared_package_is_documented():
     documented = {normal(name) for name in re.findall(r"`([\w.-]+)`", (ROOT / "docs" / "dependencies.md").read_text())}
     assert declared() - documented == set()

@@ -1,4 +1,4 @@
-"""The tree of exceptions at the top of `errors.py` is the real one."""
+"""The exception tree at the top of `errors.py` is correct."""
 
 import importlib
 import pkgutil
@@ -9,11 +9,11 @@ import dragoman
 from dragoman import errors
 from dragoman.errors import DragomanError
 
-CHILDREN_ONLY = "dragoman.proc.fork_server."  # programs with an import path of their own
+CHILDREN_ONLY = "dragoman.proc.fork_server."  # separate programs with their own import path
 
 
 def all_errors(parent=DragomanError):
-    """Return every public exception below one, of all modules."""
+    """Return every public exception below `parent`, from all modules."""
     for module in pkgutil.walk_packages(dragoman.__path__, "dragoman."):
         if not module.name.startswith(CHILDREN_ONLY) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -27,7 +27,7 @@ def all_errors(parent=DragomanError):
     return found
 
 
-def test_the_tree_has_every_exception_of_the_module_below_its_parent():
+def test_tree_has_every_exception_of_the_module_below_its_parent():
     shown, path = {}, []
     for indent, name in re.findall(r"^    ((?:[│├└ ]+── )?)([A-Z]\w+)(?:  .*)?$", errors.__doc__, re.MULTILINE):
         path[len(indent) // 4 :] = [name]
@@ -36,7 +36,7 @@ def test_the_tree_has_every_exception_of_the_module_below_its_parent():
     assert shown == {"DragomanError": "Exception", **real}
 
 
-def test_the_table_has_every_exception_of_the_packages():
+def test_table_has_every_exception_of_the_packages():
     names = {}
     for each in sorted(all_errors(), key=lambda each: each.__name__):
         package = each.__module__.split(".")[1]

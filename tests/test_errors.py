@@ -1,14 +1,15 @@
-"""What an error of the other side says to a person, whichever way it says it."""
+"""The text that the user sees of the other side's error, in all forms in which peers send it."""
 
 import pytest
 
-from dragoman.errors import MAX_WORDS, InvalidParams, RemoteError, RpcError
+from dragoman.errors import MAX_ERROR_CHARS, InvalidParamsError, RemoteError, RpcError
 from dragoman.wire import error_object
+from tests.table import each_row
 
 INTERNAL, PARAMS, METHOD, AUTH, MISSING = -32603, -32602, -32601, -32000, -32002
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "message", "data", "words"),
     [
         (INTERNAL, "Internal error", None, "Internal error"),
@@ -36,9 +37,9 @@ INTERNAL, PARAMS, METHOD, AUTH, MISSING = -32603, -32602, -32601, -32000, -32002
         (7, "Rate limited", None, "Rate limited"),
     ],
 )
-def test_an_answer_with_an_error_is_told_once_in_its_own_words(code, message, data, words):
+def test_error_text_has_each_part_once(code, message, data, words):
     error = RemoteError("session/new", code, message, data)
-    assert error.words == words
+    assert error.text == words
     assert str(error) == f"the answer to session/new is an error: {words}"
     assert (error.code, error.message, error.data) == (code, message, data)
 
@@ -46,17 +47,17 @@ def test_an_answer_with_an_error_is_told_once_in_its_own_words(code, message, da
 @pytest.mark.parametrize(
     "error",
     [
-        InvalidParams("params.modeId", "there is no such mode", expected="ask", got="zzz"),
+        InvalidParamsError("params.modeId", "there is no such mode", expected="ask", got="zzz"),
         RpcError(INTERNAL, "there is no such mode"),
         RpcError(MISSING, {"sessionId": "s", "problem": "there is no such mode"}),
     ],
 )
-def test_what_we_send_comes_out_as_the_sentence_alone(error):
+def test_our_own_error_is_shown_as_its_sentence(error):
     sent = error_object(error)
-    assert RemoteError("m", sent.code, sent.message, sent.data).words == "there is no such mode"
+    assert RemoteError("m", sent.code, sent.message, sent.data).text == "there is no such mode"
 
 
-def test_an_endless_error_is_cut():
-    words = RemoteError("m", INTERNAL, "Internal error", "x" * 1_000_000).words
-    assert len(words) == MAX_WORDS
+def test_very_long_error_is_cut():
+    words = RemoteError("m", INTERNAL, "Internal error", "x" * 1_000_000).text
+    assert len(words) == MAX_ERROR_CHARS
     assert words.endswith("x…")

@@ -16,7 +16,7 @@ def thread():
     thread.stop()
 
 
-def test_a_coroutine_runs_in_the_thread_and_its_result_or_error_comes_back(thread):
+def test_coroutine_runs_in_the_thread_and_returns_or_raises(thread):
     async def name():
         return threading.current_thread().name
 
@@ -28,7 +28,7 @@ def test_a_coroutine_runs_in_the_thread_and_its_result_or_error_comes_back(threa
         thread.run(fail())
 
 
-def test_a_context_is_entered_and_left_in_one_task(thread):
+def test_context_is_entered_and_exited_in_one_task(thread):
     tasks = []
 
     @asynccontextmanager
@@ -42,7 +42,7 @@ def test_a_context_is_entered_and_left_in_one_task(thread):
     assert (value, len(tasks), len(set(tasks))) == ("value", 2, 1)
 
 
-def test_an_error_of_entering_and_of_leaving_is_raised_to_the_caller(thread):
+def test_enter_and_exit_errors_reach_the_caller(thread):
     @asynccontextmanager
     async def context(where):
         if where == "entering":
@@ -57,7 +57,7 @@ def test_an_error_of_entering_and_of_leaving_is_raised_to_the_caller(thread):
         leave()
 
 
-def test_stopping_cancels_the_tasks_that_still_run_and_later_calls_do_nothing():
+def test_stopping_cancels_running_tasks_and_ignores_later_calls():
     thread, cancelled = LoopThread(), []
 
     async def begin():

@@ -1,4 +1,4 @@
-"""What is published is whole: the distributions have every file, and the wheel works where there is nothing else."""
+"""The published distributions have every file, and the wheel works in an empty environment."""
 
 import importlib.util
 import subprocess
@@ -27,8 +27,9 @@ def built(check, tmp_path_factory):
     return check.build(tmp_path_factory.mktemp("dist"))
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(600)  # it installs all dependencies
-def test_the_distributions_are_whole_and_the_wheel_works_in_an_empty_environment(check, built):
+def test_distributions_are_complete_and_the_wheel_works(check, built):
     sdist, wheel = built
     assert [*check.judge_sdist(sdist), *check.judge_wheel(wheel)] == []
     command = [sys.executable, SCRIPTS / "try_wheel.py", "--pinned", ROOT / "requirements" / "run.txt", wheel]
@@ -36,7 +37,7 @@ def test_the_distributions_are_whole_and_the_wheel_works_in_an_empty_environment
     assert (done.returncode, "first answer" in done.stdout) == (0, True), done.stderr
 
 
-def test_a_wheel_without_a_file_and_with_a_foreign_one_is_refused(check, built, tmp_path):
+def test_wheel_with_missing_or_extra_files_is_refused(check, built, tmp_path):
     _, whole = built
     torn = tmp_path / whole.name
     with zipfile.ZipFile(whole) as source, zipfile.ZipFile(torn, "w") as target:
@@ -53,14 +54,16 @@ def test_a_wheel_without_a_file_and_with_a_foreign_one_is_refused(check, built, 
 @pytest.mark.parametrize(
     ("changelog", "tag", "fault"),
     [
-        ("## [Unreleased]\n\n## [{version}] - 2026-11-18\n", "v{version}", None),
-        ("## [{version}] - 2026-11-18\n\n## [Unreleased]\n", None, "does not begin with the section [Unreleased]"),
-        ("## [Unreleased]\n\n## [0.0.1] - 2026-11-18\n", None, "does not go on with the section [{version}]"),
-        ("## [Unreleased]\n", None, "does not go on with the section [{version}]"),
-        ("## [Unreleased]\n\n## [{version}] - 2026-11-18\n", "v9", "the tag is v9, and the version {version} wants"),
+        ("## {version} - 2026-11-18\n", "v{version}", None),
+        ("## {version} - 2026-11-18\n", None, None),
+        ("## {version} (unreleased)\n", None, None),
+        ("## {version} (unreleased)\n", "v{version}", "must start with the section {version} - YYYY-MM-DD"),
+        ("## 0.0.1 - 2026-11-18\n\n## {version} - 2026-11-18\n", None, "must start with the section {version} (unrel"),
+        ("", None, "must start with the section {version} (unreleased)"),
+        ("## {version} - 2026-11-18\n", "v9", "the tag is v9, and the version {version} wants"),
     ],
 )
-def test_a_release_needs_its_section_in_the_changelog_and_its_tag(check, changelog, tag, fault, tmp_path, monkeypatch):
+def test_release_needs_its_changelog_section_and_tag(check, changelog, tag, fault, tmp_path, monkeypatch):
     (tmp_path / "CHANGELOG.md").write_text(changelog.format(version=__version__))
     monkeypatch.setattr(check, "ROOT", tmp_path)
     faults = list(check.judge_release(tag and tag.format(version=__version__)))

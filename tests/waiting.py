@@ -1,4 +1,4 @@
-"""Waiting, in bounds, for a condition that no event announces, such as the end of another process."""
+"""Bounded waits for a condition that no event announces, such as the end of another process."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait until the condition holds, while the loop runs."""
+    """Wait until the condition holds, while the event loop runs."""
     async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(PAUSE_S)

@@ -1,1 +1,1 @@
-"""The matrix: every agent and client that installs here, judged by `dragoman check`, with the findings."""
+"""The matrix: every agent and client that installs here, checked by `dragoman check`, with the findings."""

@@ -1,8 +1,7 @@
-"""`python -m bench.matrix [NAME …]`: check the subjects, or those that are named, and write their pages.
+"""`python -m bench.matrix [NAME …]`: check all or the named subjects, and write their pages.
 
-The others of a page are taken from the last run; a page none of whose subjects is named stays as it is. `--pages`
-checks nothing and writes both. The exit code is 1 when a finding is not confirmed,
-or when ours failed.
+The other results come from the last run. A page without a named subject is not changed. `--pages` checks
+nothing and writes both pages. The exit code is 1 if a finding is not confirmed or if our own agent or client failed.
 """
 
 import sys
@@ -17,7 +16,7 @@ from bench.matrix.prompted import prompted_agents
 from bench.matrix.registry import registry_agents
 from bench.matrix.subject import Subject
 from bench.matrix.subjects import AGENTS, CLIENTS
-from bench.measure import Missing
+from bench.measure import MissingError
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
 
@@ -31,11 +30,12 @@ MAX_REASON = 400
 
 
 def main(names: Sequence[str]) -> int:
-    """Check, and write the pages."""
+    """Check the subjects and write the pages."""
     unknown = set(names) - {each.name for each in SUBJECTS} - {"--pages"}
     if unknown:
         print(f"there is no {', '.join(sorted(unknown))}; known are: {', '.join(each.name for each in SUBJECTS)}")
         return 2
+    # Without names, all pages are written. With names, only the pages that contain a named subject.
     open_: list[str] = []
     for page, (title, subjects) in PAGES.items():
         if not names or "--pages" in names or any(each.name in names for each in subjects):
@@ -46,13 +46,13 @@ def main(names: Sequence[str]) -> int:
 
 
 def _write_page(page: str, title: str, subjects: Sequence[Subject], names: Sequence[str]) -> list[str]:
-    """Check what is to be checked and write one page; return the findings that are not confirmed."""
+    """Check the selected subjects and write one page. Return the findings that are not confirmed."""
     columns: list[Column] = []
     missing: list[tuple[Subject, str]] = []
     for subject in subjects:
         try:
             columns.append((subject, _checked(subject, anew=not names or subject.name in names)))
-        except (Missing, DragomanError) as error:
+        except (MissingError, DragomanError) as error:
             missing.append((subject, plain(one_line(str(error)), MAX_REASON)))
     confirmations = read_confirmed()
     (DOCS / page).write_text(matrix_page(title, columns, missing, confirmations))

@@ -1,4 +1,4 @@
-"""The report about a subject, kept between runs so that one column can be made again."""
+"""The report about a subject, stored between runs so that one column can be updated."""
 
 import re
 import tempfile
@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from bench import commands
+from dragoman.check.conversation import Side
 from dragoman.check.results import CheckReport
-from dragoman.check.rule import Role
 
 KEPT = commands.ROOT / ".cache" / "matrix"
 _TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/[\w.-]+")
@@ -19,7 +19,7 @@ class Checked(msgspec.Struct, frozen=True):
     """A report and its subject."""
 
     name: str
-    role: Role
+    role: Side
     version: str
     date: str
     took_s: float
@@ -27,24 +27,24 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def keep(checked: Checked) -> None:
-    """Keep it for the pages."""
+    """Store the report for the pages."""
     KEPT.mkdir(parents=True, exist_ok=True)
     _file(checked.name).write_bytes(msgspec.json.encode(checked))
 
 
 def recall(name: str) -> Checked | None:
-    """Return the kept report about a subject, if there is one."""
+    """Return the stored report about a subject, or None."""
     file = _file(name)
     return msgspec.json.decode(file.read_bytes(), type=Checked) if file.exists() else None
 
 
 def today() -> str:
-    """Return the date, as the pages have it."""
+    """Return the date in the format of the pages."""
     return datetime.now(UTC).date().isoformat()
 
 
 def plain(line: str, limit: int) -> str:
-    """Return a message without the places of this machine, cut to a length."""
+    """Return a message without paths of this machine, cut to a length."""
     line = line.replace(str(commands.ROOT), "/dragoman").replace(str(Path.home()), "/home")
     line = _TEMPORARY.sub("/work", line)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

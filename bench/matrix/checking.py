@@ -1,4 +1,4 @@
-"""Checking one subject, in a home and a directory of its own."""
+"""Checks one subject in its own home and directory."""
 
 import asyncio
 import json
@@ -16,25 +16,25 @@ from bench import commands
 from bench.matrix.checked import Checked, today
 from bench.matrix.prompted import provider
 from bench.matrix.subject import Subject
-from bench.measure import Missing
+from bench.measure import MissingError
 from dragoman.check.adversary import ClientOptions, check_client
 from dragoman.check.driver import AgentOptions, check_agent
 from dragoman.check.results import CheckReport
 
 PATIENCE_S = 30.0
-"""For a plain answer, and START_S for the first one: the slowest agents take half a minute on a busy machine."""
+"""The limits for an answer and for the first answer. The slowest agents take half a minute on a busy machine."""
 START_S = 120.0
 STOP_S = 20
 
 
 def check(subject: Subject) -> Checked:
-    """Check it; raises Missing when it is not installed or answers nothing, and DragomanError when it cannot be run."""
+    """Check a subject. Raises MissingError if it is not installed or silent, and DragomanError if it cannot run."""
     version, began = subject.version(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="matrix-") as home, _at(Path(home)):
         report = _check_client(subject) if subject.role == "client" else _check_agent(subject, home)
     if not report.summary.passed:
-        raise Missing(
-            f"it does not start here: {next(each.detail for each in report.results if each.id == 'ACP-INIT-001')}"
+        raise MissingError(
+            f"it could not start here: {next(each.detail for each in report.results if each.id == 'ACP-INIT-001')}"
         )
     return Checked(subject.name, subject.role, version, today(), round(time.monotonic() - began, 1), report)
 
@@ -75,8 +75,8 @@ def _at_address(how: AgentOptions, url: str, token: str) -> AgentOptions:
 
 @contextmanager
 def _bridge(subject: Subject, home: str) -> Generator[tuple[str, str]]:
-    """Serve an agent, and give its address for WebSockets and the token."""
-    command = commands.dragoman_with_models("serve", "--json", "--port", "0", "--", *subject.command())
+    """Serve an agent, and yield its WebSocket address and the token."""
+    command = commands.dragoman_with_models("serve", "--format", "json", "--port", "0", "--", *subject.command())
     environment = {**os.environ, "HOME": home, "DRAGOMAN_HOME": home}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
         assert process.stdout is not None
@@ -90,7 +90,7 @@ def _bridge(subject: Subject, home: str) -> Generator[tuple[str, str]]:
 
 @contextmanager
 def _at(home: Path) -> Generator[None]:
-    """Work in a directory of its own, for some agents leave files where they are started."""
+    """Work in a temporary directory, because some agents leave files where they are started."""
     before = os.environ.get("HOME")
     with chdir(home):
         os.environ["HOME"] = str(home)

@@ -1,4 +1,4 @@
-"""The judgement of a person about each finding: how it was confirmed, or why it is none."""
+"""A manual assessment of each finding: how it was confirmed, or why it is not a fault."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,19 +13,19 @@ FILE = Path(__file__).parent / "confirmed.yaml"
 
 
 class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One finding about some subjects, looked at by hand."""
+    """One finding about some subjects, checked by hand."""
 
     rule: str
     subjects: tuple[str, ...]
     by: Literal["reading", "reproducing", "aside"]
-    """Reading its source, or reproducing it by hand; `aside` when it is no fault of the subject."""
+    """How it was confirmed: read in the source, or reproduced by hand. `aside` means not the subject's fault."""
     why: str
     protocols: tuple[Version, ...] = (1,)
-    """The versions of the protocol that it was found in."""
+    """The versions of the protocol in which it was found."""
 
 
 def read_confirmed() -> dict[tuple[str, str], Confirmed]:
-    """Return them by subject and key of the result."""
+    """Return the findings by subject and key of the result."""
     listed = msgspec.yaml.decode(FILE.read_bytes(), type=list[Confirmed])
     return {
         (subject, each.rule if version == 1 else f"{each.rule}@{version}"): each

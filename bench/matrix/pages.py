@@ -1,4 +1,4 @@
-"""The page of the matrix: the subjects, the rules that one of them broke, and the messages that prove each breach."""
+"""The pages of the matrix: the subjects, the rules that one of them broke, and the messages that prove each breach."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,9 +7,10 @@ import msgspec
 from bench.matrix.checked import Checked, plain
 from bench.matrix.confirmed import Confirmed, findings
 from bench.matrix.subject import Subject
+from dragoman.check.conversation import Side
 from dragoman.check.reports.markdown import MARKS
-from dragoman.check.results import CheckReport, Evidence, Result, Verdict, summarize
-from dragoman.check.rule import VERSIONS, Role, Rule, Version
+from dragoman.check.results import CheckReport, Evidence, Result, Verdict, count_verdicts
+from dragoman.check.rule import VERSIONS, Rule, Version
 from dragoman.check.rules import RULES
 
 MAX_MESSAGES = 4
@@ -57,18 +58,18 @@ Confirmations = Mapping[tuple[str, str], Confirmed]
 def matrix_page(
     title: str, columns: Sequence[Column], missing: Sequence[tuple[Subject, str]], confirmations: Confirmations
 ) -> str:
-    """Return a page about some subjects; `title` begins it."""
+    """Return a page about some subjects. It begins with `title`."""
     lines = [title, HEAD]
     for subject, checked in columns:
         settled = _settled(subject, checked, confirmations)
         for version in settled.protocols:
-            found = summarize([each for each in settled.results if each.protocol == version])
+            found = count_verdicts([each for each in settled.results if each.protocol == version])
             lines.append(
                 f"| {subject.name} | {checked.version} | {checked.date} | {subject.about} "
                 f"| {version} | {found.passed} | {found.fail} | {found.warn} | {found.not_exercised} |"
             )
     lines += [f"| {subject.name} |  |  | {subject.about}; left out: {why} |  |  |  |  |  |" for subject, why in missing]
-    roles: tuple[Role, ...] = ("agent", "client")
+    roles: tuple[Side, ...] = ("agent", "client")
     for role in [each for each in roles if any(subject.role == each for subject, _ in columns)]:
         for version in VERSIONS:
             lines += _table(role, version, columns, confirmations)
@@ -76,8 +77,9 @@ def matrix_page(
     return "\n".join(lines) + "\n"
 
 
-def _table(role: Role, version: Version, columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
-    """Yield the rules of a role that a subject broke in a version, a column a subject that speaks it."""
+def _table(role: Side, version: Version, columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
+    """Yield the rules of a role that a subject broke in a version, with one column per subject of that version."""
+    # A column is a subject's verdicts without settled findings. Rules that no subject broke are only counted.
     columns = [each for each in columns if each[0].role == role and version in each[1].report.protocols]
     verdicts: list[dict[str, Verdict]] = [
         {
@@ -87,13 +89,13 @@ def _table(role: Role, version: Version, columns: Sequence[Column], confirmation
         }
         for subject, checked in columns
     ]
-    rules = [rule for rule in RULES.values() if rule.role == role and version in rule.versions]
+    rules = [rule for rule in RULES.values() if rule.side == role and version in rule.versions]
     broken = [rule for rule in rules if any(each.get(rule.id) in ("fail", "warn", "error") for each in verdicts)]
     yield f"\n## Rules for {role}s that were broken in version {version}\n"
     if not broken:
-        yield f"None of [{len(rules)} rules](check-rules.md), by {', '.join(subject.name for subject, _ in columns)}."
+        yield f"None of {len(rules)} rules, by {', '.join(subject.name for subject, _ in columns)}."
         return
-    yield f"No subject broke the other {len(rules) - len(broken)} of [{len(rules)} rules](check-rules.md).\n"
+    yield f"No subject broke the other {len(rules) - len(broken)} of {len(rules)} rules.\n"
     yield f"| rule | level | {' | '.join(subject.name for subject, _ in columns)} |"
     yield "|---|---|" + "---|" * len(columns)
     for rule in broken:
@@ -102,7 +104,7 @@ def _table(role: Role, version: Version, columns: Sequence[Column], confirmation
 
 
 def _findings(columns: Sequence[Column], confirmations: Confirmations) -> Iterator[str]:
-    """Yield the findings by rule; subjects with one cause share the words and the messages of the first of them."""
+    """Yield the findings by rule. Subjects with one cause share the text and the messages of the first of them."""
     found: dict[str, list[tuple[str, Result]]] = {}
     for subject, checked in columns:
         for result in findings(checked):
@@ -134,7 +136,7 @@ def _confirm(cause: Confirmed | None) -> str:
 
 
 def _first(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the messages that prove the first finding, as far as they can be told: one conversation, none twice."""
+    """Return the messages that prove the first finding: one conversation, without repetitions."""
     chosen = {each.n: each for each in evidence if each.conversation == evidence[0].conversation}
     return list(chosen.values())[:MAX_MESSAGES]
 
@@ -150,7 +152,7 @@ def _settled(subject: Subject, checked: Checked, confirmations: Confirmations) -
         msgspec.structs.replace(each, verdict="not_exercised") if _is_aside(subject, each, confirmations) else each
         for each in checked.report.results
     ]
-    return CheckReport(checked.role, results, summarize(results))
+    return CheckReport(checked.role, results, count_verdicts(results))
 
 
 def _is_aside(subject: Subject, result: Result, confirmations: Confirmations) -> bool:

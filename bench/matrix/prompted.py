@@ -1,7 +1,7 @@
-"""Agents of others that a model provider on the loopback interface answers, so that prompts can be judged too.
+"""Foreign agents that use a model provider on the loopback interface, so that their prompts can be checked.
 
-Each takes the address of its provider from its environment or its settings. They are subjects of their own, beside
-those that are asked nothing, and have a page of their own.
+Each reads the address of its provider from its environment or settings. They are separate subjects with a separate
+page, in addition to the subjects that are not prompted.
 """
 
 import json
@@ -28,7 +28,7 @@ STOP_S = 10
 
 @contextmanager
 def provider() -> Generator[str]:
-    """Serve a model, and give its address."""
+    """Serve a model, and yield its address."""
     command = (sys.executable, str(commands.PEERS / "model_provider.py"))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -93,7 +93,7 @@ _POINTS = {
 
 
 def prompted_agents() -> tuple[Subject, ...]:
-    """Return a subject for each agent that can be pointed at a provider."""
+    """Return a subject for each agent that can use such a provider."""
     known = {each.name: each for each in (*AGENTS, *registry_agents())}
     return tuple(
         msgspec.structs.replace(

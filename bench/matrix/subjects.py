@@ -1,4 +1,4 @@
-"""All columns of the matrix, ours first."""
+"""All columns of the matrix, with our own first."""
 
 import sys
 from importlib.metadata import version
@@ -126,7 +126,7 @@ AGENTS = (
         version=node_version("@agentclientprotocol/claude-agent-acp"),
         command=node_command(NODE_PEERS / "node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js"),
         prompt=False,
-        env={"IS_SANDBOX": "1"},  # it starts nothing for root without it
+        env={"IS_SANDBOX": "1"},  # without this it refuses to run as root
     ),
 )
 

@@ -1,7 +1,7 @@
-"""The model library by itself: no session, no log, no client.
+"""The bare model library: no session, no log, no client.
 
-bare_library.py URL MODEL FOLDER: asks the model twice, and prints the cost of the second time, as JSON. The reply is
-read and dropped; when the model calls a tool, a function reads the file in FOLDER, in the library's own loop.
+bare_library.py URL MODEL FOLDER: asks the model twice, and prints the cost of the second time as JSON. The reply is
+read and dropped. When the model calls a tool, a function reads the file in FOLDER, in the library's own loop.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""deepagents-acp around a deep agent whose model is LangChain's fake one, made for each session as its README does."""
+"""deepagents-acp with a deep agent whose model is LangChain's fake one, created for each session as in its README."""
 
 import asyncio
 from typing import Any, Self
@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 
 class FakeModel(GenericFakeChatModel):
-    """Says one thing, and takes tools only to leave them alone."""
+    """Sends one text, and accepts tools without using them."""
 
     def bind_tools(self, *_: Any, **__: Any) -> Self:
         return self

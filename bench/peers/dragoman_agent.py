@@ -1,9 +1,8 @@
 """The agent on `dragoman.protocol.Connection` that the other bench agents are compared with.
 
-The first text block of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size``
-characters each, with a turn of the event loop after each if ``yield`` is true, then one update of ``bytes``
-characters, then ``ticks`` updates some milliseconds apart, each with the time at which it is sent. None of them means
-an answer at once.
+The first text block of a prompt is a JSON object with optional fields: ``chunks`` updates of ``size`` characters each,
+yielding to the event loop after each if ``yield`` is true, then one update of ``bytes`` characters, then ``ticks``
+updates some milliseconds apart, each with its send time. Without any of them, the agent answers at once.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from dragoman.event_loop import run
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.protocol.methods import INITIALIZE, SESSION_NEW, SESSION_PROMPT, SESSION_UPDATE
-from dragoman.wire import IncomingRequest, StdioTransport, take_stdio
+from dragoman.wire import StdioTransport, claim_stdio
 
 TICK_S = 0.01
 SESSION_ID = "0" * 32  # as long as a real one, so that lines are of a real length
@@ -26,22 +25,21 @@ class BenchAgent:
         routes.on_request(INITIALIZE, self._initialize)
         routes.on_request(SESSION_NEW, self._new_session)
         routes.on_request(SESSION_PROMPT, self._prompt)
-        self._connection = Connection(StdioTransport(*take_stdio()), routes)
+        self._connection = Connection(StdioTransport(*claim_stdio()), routes)
 
     async def serve(self) -> None:
         async with self._connection as connection:
             await connection.wait_ended()
 
-    async def _initialize(self, params: v1.InitializeRequest, request: IncomingRequest) -> v1.InitializeResponse:
-        del params, request
+    async def _initialize(self, params: v1.InitializeRequest) -> v1.InitializeResponse:
+        del params
         return v1.InitializeResponse(protocol_version=1)
 
-    async def _new_session(self, params: v1.NewSessionRequest, request: IncomingRequest) -> v1.NewSessionResponse:
-        del params, request
+    async def _new_session(self, params: v1.NewSessionRequest) -> v1.NewSessionResponse:
+        del params
         return v1.NewSessionResponse(session_id=SESSION_ID)
 
-    async def _prompt(self, params: v1.PromptRequest, request: IncomingRequest) -> v1.PromptResponse:
-        del request
+    async def _prompt(self, params: v1.PromptRequest) -> v1.PromptResponse:
         block = params.prompt[0]
         order = json.loads(block.text) if isinstance(block, v1.TextContent) else {}
         text = "x" * order.get("size", 0)

@@ -2,7 +2,7 @@
 
     dragoman_client.py [--chunks N --size BYTES [--yield]] [--roundtrips R] [--message-bytes M] -- CMD...
 
-Has the arguments, the work and the output of ``python_sdk_client.py``; see there.
+The arguments, the work and the output are the same as for ``python_sdk_client.py``.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SESSION_CWD = "/"
 
 
 class Session:
-    """Counts the updates; by the order of the wire every update was handled before the response is delivered."""
+    """Counts the updates. The wire delivers the response only after every update was handled."""
 
     def __init__(self) -> None:
         self._received = 0
@@ -43,7 +43,7 @@ class Session:
         self._id = (await agent.call(SESSION_NEW, v1.NewSessionRequest(cwd=SESSION_CWD, mcp_servers=[]))).session_id
 
     async def prompt(self, order: dict[str, Any], *, pad_to_bytes: int = 0) -> tuple[float, int]:
-        """Return the seconds it took and the number of updates handled."""
+        """Return the seconds that it took and the number of updates handled."""
         # Padded with blanks after the object, which cost a JSON reader nothing.
         block = v1.TextContent(text=json.dumps(order).ljust(pad_to_bytes))
         self._received = 0
@@ -68,7 +68,7 @@ async def launch(command: list[str], routes: Routes) -> AsyncGenerator[Connectio
     """Start an agent and open a bare connection to it."""
     async with Supervisor() as supervisor:
         child = await supervisor.start(command, inherit=EVERYTHING)
-        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        transport = StdioTransport.for_child(child)
         async with Connection(transport, routes) as connection:
             yield connection
 

@@ -2,9 +2,9 @@
 
     dragoman_library.py --chunks N --size BYTES [--slow-after EVENTS] -- CMD...
 
-Takes the agents that ``python_sdk_client.py`` takes; see there. Every update is read as a typed event with
-``async for``. With ``--slow-after`` the reader stops after that many events until nothing more comes, and
-``grown_bytes`` is the growth of its memory meanwhile; then it reads on to the end.
+It accepts the same agents as ``python_sdk_client.py``. Every update is read as a typed event with ``async for``. With
+``--slow-after`` the reader stops after that many events until nothing more arrives. ``grown_bytes`` is the growth of
+its memory during that time. Then it reads to the end.
 """
 
 import argparse
@@ -16,25 +16,26 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from dragoman.client import Done, Session, Text, connect
+from dragoman.client import Session, connect
+from dragoman.client.events import TextChunk, TurnFinished
 from dragoman.event_loop import run
 
 TIMEOUT_S = 300
 WARM_UP_CHUNKS = 100
 SESSION_CWD = "/"
 PAUSE_S = 2.0
-"""Long enough for an agent to send all there is, if nothing held it back."""
+"""Long enough for an agent to send everything, if nothing holds it back."""
 
 
 async def stream(session: Session, order: dict[str, Any]) -> tuple[float, int]:
-    """Return the seconds it took and the number of events read."""
+    """Return the seconds that it took and the number of events read."""
     received = 0
     started = perf_counter()
     async for event in session.prompt(json.dumps(order)):
         match event:
-            case Text():
+            case TextChunk():
                 received += 1
-            case Done(stop_reason=reason):
+            case TurnFinished(stop_reason=reason):
                 assert reason == "end_turn", reason
             case _:
                 pass
@@ -45,7 +46,7 @@ async def stream_slowly(session: Session, order: dict[str, Any], slow_after: int
     received = grown = 0
     before = read_rss_bytes()
     async for event in session.prompt(json.dumps(order)):
-        received += isinstance(event, Text)
+        received += isinstance(event, TextChunk)
         if received == slow_after:
             await asyncio.sleep(PAUSE_S)
             grown = read_rss_bytes() - before

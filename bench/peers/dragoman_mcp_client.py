@@ -1,4 +1,4 @@
-"""A server of dragoman's: `dragoman_mcp_client.py CALLS -- SERVER…` calls a tool that often."""
+"""dragoman's MCP client: `dragoman_mcp_client.py CALLS -- SERVER…` calls a tool CALLS times."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""An MCP server of one era that costs next to nothing: `era_server.py legacy|modern`. Its one tool is `echo`."""
+"""A very cheap MCP server of one era: `era_server.py legacy|modern`. Its only tool is `echo`."""
 
 import json
 import sys

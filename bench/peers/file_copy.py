@@ -1,4 +1,4 @@
-"""The limit for a replay: once it is initialized, it answers every request by copying a file to the pipe.
+"""The limit for a replay: after `initialize`, it answers every request by copying a file to the pipe.
 
 file_copy.py FILE
 """

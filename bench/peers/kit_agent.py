@@ -1,7 +1,7 @@
-"""An agent made with the kit, `dragoman.agent`, that does what the other bench agents do, and keeps its sessions.
+"""An agent made with the kit, `dragoman.agent`, that does the same as the other bench agents and stores its sessions.
 
-The text of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size`` characters each, with a turn
-of the event loop after each if ``yield`` is true, then one update of ``bytes`` characters.
+The text of a prompt is a JSON object with optional fields: ``chunks`` updates of ``size`` characters each, yielding to
+the event loop after each if ``yield`` is true, then one update of ``bytes`` characters.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""deepagents-acp around a deep agent whose model is scripted: it writes a file, which has to be approved."""
+"""deepagents-acp with a deep agent whose model is scripted. It writes a file, which must be approved."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 
 class ScriptedModel(BaseChatModel):
-    """Calls a tool when it is asked, and says a word when it has the result."""
+    """Calls a tool when it is asked, and sends a word when it has the result."""
 
     @property
     def _llm_type(self) -> str:

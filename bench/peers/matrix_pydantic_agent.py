@@ -1,4 +1,4 @@
-"""pydantic-acp around an agent whose model is scripted: it reads a file and writes one, with approval."""
+"""pydantic-acp with an agent whose model is scripted. It reads a file and writes one, with approval."""
 
 from collections.abc import AsyncIterator
 from itertools import count
@@ -15,7 +15,7 @@ CALLS = (
 )
 
 NUMBERS = count(1)
-"""For ids that no other call has: the messages are fewer again after a turn that was cancelled."""
+"""Counts calls, for unique IDs. The number of messages is no use, because it shrinks after a cancelled turn."""
 
 
 def next_part(messages: list[ModelMessage]) -> TextPart | ToolCallPart:

@@ -1,4 +1,4 @@
-"""The official MCP SDK's client, as its users have it: `mcp_sdk_client.py CALLS -- SERVER…` calls a tool that often."""
+"""The official MCP SDK's client: `mcp_sdk_client.py CALLS -- SERVER…` calls a tool CALLS times."""
 
 import asyncio
 import json

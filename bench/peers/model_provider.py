@@ -1,7 +1,7 @@
-"""A model provider on the loopback interface for agents of others, in the formats of OpenAI, Anthropic and Google.
+"""A model provider on the loopback interface for foreign agents, in the formats of OpenAI, Anthropic and Google.
 
-model_provider.py: prints its address and serves until its standard input ends. A prompt with the words RUN IT is
-answered with one call of the first tool that takes a `command`, then with a sentence; any other with a sentence.
+model_provider.py: prints its address and serves until stdin ends. A prompt with the words RUN IT is answered with one
+call of the first tool that accepts a `command`, and then with a sentence. Any other prompt is answered with a sentence.
 """
 
 import json
@@ -18,11 +18,11 @@ COMMAND = "echo checked > checked.txt"
 WORDS = "That is all there is to say."
 MODEL = "checked-model"
 NUMBERS = count(1)
-"""Of all ids: agents keep answers and tool calls by them."""
+"""Counts all IDs, because agents store answers and tool calls by them."""
 
 
 def find_tool(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first tool of a request that takes a command, as its name and its schema."""
+    """Return the name and the schema of the first tool of a request that accepts a command."""
     tools: list[dict[str, Any]] = []
     for each in body.get("tools") or []:
         tools += each.get("functionDeclarations") or [each.get("function") or each]
@@ -36,7 +36,7 @@ def find_tool(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
-    """Fill in what a tool wants: the command, in the form that it takes, and words for all else it requires."""
+    """Build the arguments of a tool: the command in the accepted form, and text for all other required parameters."""
     made: dict[str, Any] = {}
     named = "command" if "command" in schema["properties"] else "cmd"
     for name in {named, *schema.get("required", [])}:
@@ -50,7 +50,7 @@ def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def wanted_call(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the tool call that a request asks for: the last turn of the person has the words, and no result yet."""
+    """Return the tool call that a request asks for, if the last user turn has the words and no result yet."""
     turns = body.get("messages") or body.get("input") or body.get("contents") or []
     tail = json.dumps(turns[_last_person(turns) :]) if isinstance(turns, list) else str(turns)
     results = ('"tool_call_id"', '"tool_result"', "function_call_output", '"functionResponse"')
@@ -166,7 +166,7 @@ class Provider(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # the agent was cancelled
+        with suppress(ConnectionError):  # the agent has disconnected
             super().handle()
 
     def do_GET(self) -> None:
@@ -187,7 +187,7 @@ class Provider(BaseHTTPRequestHandler):
         self._send("text/event-stream", "".join(_event(each, named=named) for each in events))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the name of the base class
-        """Say nothing."""
+        """Log nothing."""
 
     def _send(self, kind: str, text: str) -> None:
         data = text.encode()

@@ -1,8 +1,8 @@
-"""A model provider on the loopback interface, in OpenAI's chat format, that costs next to nothing itself.
+"""A very cheap model provider on the loopback interface, in OpenAI's chat format.
 
-openai_server.py: prints its address and serves until its standard input ends. The name of the model says what is
-answered: ``chunks-N`` with N chunks of 40 bytes, ``paced-N`` with as many, each by itself, ``calls-N`` with N calls
-of a tool, one a reply, and then a word.
+openai_server.py: prints its address and serves until stdin ends. The name of the model selects the answer:
+``chunks-N`` N chunks of 40 bytes, ``paced-N`` N chunks one by one, ``calls-N`` N tool calls, one per reply, and then a
+word.
 """
 
 import asyncio

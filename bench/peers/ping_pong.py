@@ -1,4 +1,4 @@
-"""The limit for a round trip: one byte to a child and back, through two pipes, with nothing around it.
+"""The limit for a round trip: one byte to a child and back, through two pipes, without other work.
 
     ping_pong.py [--roundtrips R]
 

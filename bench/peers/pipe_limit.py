@@ -1,9 +1,8 @@
-"""The limit for streaming: the lines copied through a pipe, one typed decode for each, and nothing else.
+"""The limit for streaming: the lines are copied through a pipe and each is decoded once, without other work.
 
     pipe_limit.py [--chunks N --size BYTES]
 
-A child writes the lines, which were made before, as fast as the pipe takes them. Prints one JSON object with
-``chunks_per_s``.
+A child writes prepared lines as fast as the pipe accepts them. Prints one JSON object with ``chunks_per_s``.
 """
 
 import argparse

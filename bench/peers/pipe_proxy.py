@@ -1,4 +1,4 @@
-"""The least that a proxy in Python can be: two threads that read and write."""
+"""The simplest proxy in Python: two threads that read and write."""
 
 import os
 import subprocess

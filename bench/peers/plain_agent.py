@@ -1,4 +1,4 @@
-"""The floor for any agent in Python: a loop over stdin with the standard library's json, and nothing else."""
+"""The lower limit for any agent in Python: a loop over stdin with the standard library's json."""
 
 import json
 import sys

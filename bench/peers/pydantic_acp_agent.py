@@ -1,6 +1,6 @@
-"""pydantic-acp around the plainest agent of its library.
+"""pydantic-acp with the simplest agent of its library.
 
-pydantic_acp_agent.py [URL MODEL]: with the library's own test model, or with one of a provider at URL.
+pydantic_acp_agent.py [URL MODEL]: uses the library's test model, or a model of the provider at URL.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""The leanest agent the official Python SDK allows, for the benchmarks.
+"""The leanest agent that the official Python SDK allows, for the benchmarks.
 
-The first text block of a prompt is a JSON object, every field optional: ``chunks`` updates of ``size``
-characters each, with a turn of the event loop after each if ``yield`` is true, then one update of ``bytes``
-characters. None of them means an answer at once.
+The first text block of a prompt is a JSON object with optional fields: ``chunks`` updates of ``size`` characters each,
+yielding to the event loop after each if ``yield`` is true, then one update of ``bytes`` characters. Without any of
+them, the agent answers at once.
 """
 
 import asyncio

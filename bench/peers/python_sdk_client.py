@@ -2,7 +2,7 @@
 
     python_sdk_client.py [--chunks N --size BYTES [--yield]] [--roundtrips R] [--message-bytes M] -- CMD...
 
-Every prompt is a JSON object as the bench agents read it; see ``python_sdk_agent.py``. Seconds throughout:
+Every prompt is a JSON object as described in ``python_sdk_agent.py``. All times are in seconds:
 
 ``initialize_s``       from before the agent is spawned to its ``initialize`` answer
 ``new_session_s``      one ``session/new``
@@ -85,7 +85,7 @@ async def time_roundtrips(session: Session, count: int) -> dict[str, float]:
 async def measure(options: argparse.Namespace, command: list[str]) -> dict[str, Any]:
     client = CountingClient()
     started = perf_counter()
-    # The buffer limit that the SDK's own run_agent has; without it lines over 64 KiB are read in pieces.
+    # The same buffer limit as in the SDK's own run_agent. Without it, lines over 64 KiB are read in pieces.
     async with acp.spawn_agent_process(
         client,
         *command,

@@ -2,7 +2,7 @@
 
     python_sdk_replayer.py UPDATES FILE
 
-The updates are all the same one, from a file, so that nothing is timed but the sending.
+All updates are the same one, read from a file, so that only the sending is timed.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A client on bare pipes: starts a proxy with the streaming agent behind it, and times its messages."""
+"""A client on bare pipes that starts a proxy with the streaming agent and times its messages."""
 
 import argparse
 import json

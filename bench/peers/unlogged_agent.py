@@ -1,10 +1,11 @@
-"""The real agent without a log, to measure the cost of the log: sessions are kept nowhere.
+"""The real agent without a log, to measure the cost of the log. Its sessions are not stored.
 
 unlogged_agent.py SCRIPT
 """
 
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from dragoman.assistant import make_agent
@@ -13,16 +14,16 @@ from dragoman.assistant.setup import AgentSetup
 from dragoman.event_loop import run
 from dragoman.home import home
 from dragoman.store import Block, Header
-from dragoman.wire import StdioTransport, take_stdio
+from dragoman.store.history import ListedFacts
+from dragoman.wire import StdioTransport, claim_stdio
 
 
 class NoLog:
-    """Takes everything and keeps nothing."""
+    """A log that discards everything."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.title: str | None = None
-        self.message_count = 0
+        self.facts = ListedFacts()
         self.damage = None
         self.failure = None
 
@@ -47,7 +48,10 @@ class NoLog:
 
 
 class NoStore:
-    """Begins logs that keep nothing, and knows of none."""
+    """A store whose logs discard everything, and which has no sessions."""
+
+    async def now(self) -> datetime:
+        return datetime.now(UTC)
 
     async def create(self, header: Header, settings: bytes | None = None) -> NoLog:
         del settings
@@ -73,7 +77,7 @@ class NoStore:
 
 
 async def main() -> None:
-    read_fd, write_fd = take_stdio()
+    read_fd, write_fd = claim_stdio()
     setup = AgentSetup(home(), model=find_model(f"script:{sys.argv[1]}"))
     await make_agent(NoStore, lambda: setup).serve(StdioTransport(read_fd, write_fd))
 

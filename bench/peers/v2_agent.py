@@ -1,4 +1,4 @@
-"""An agent of ACP version 2 that costs next to nothing: the chunks that a prompt orders, written in blocks.
+"""A very cheap agent of ACP version 2, which writes the chunks that a prompt requests in blocks.
 
 The first text block of a prompt is a JSON object with the number of ``chunks`` and their ``size``.
 """

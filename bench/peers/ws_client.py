@@ -1,11 +1,11 @@
-"""WebSocket clients that cost next to nothing, so that the timing is that of the server; prints one JSON object.
+"""Very cheap WebSocket clients, so that only the server is timed. Prints one JSON object.
 
     ws_client.py URL [--token TOKEN] [--protocol 1|2] [--chunks N --size BYTES] [--roundtrips R] [--ticks T]
                  [--viewers V [--viewers-url URL --viewers-token TOKEN]]
 
-The first connection opens a session and sends the prompts; with `--viewers` as many more load it and only read, from
-another server if one is named. With `--ticks` the time from the agent's sending of an update to its arrival is taken.
-Frames are cut out of the socket's bytes, and only counted.
+The first connection creates a session and sends the prompts. With `--viewers`, more connections load the session and
+only read, from another server if one is named. With `--ticks`, the time from sending an update in the agent to its
+arrival is measured. Frames are split from the socket's bytes and only counted.
 """
 
 import argparse
@@ -60,9 +60,9 @@ class Viewer:
         self._held = rest.partition(b"\r\n\r\n")[2]
         self.updates = 0
         self.counted, self.head_bytes, self.answers = UPDATE, HEAD_BYTES, b""
-        """The bytes that messages which are counted have near their beginning, and those of all others."""
+        """The bytes near the beginning of counted messages, and the bytes near the beginning of all others."""
         self.answer: bytes | None = None
-        """The last message that was no update."""
+        """The last message that was not an update."""
         self.on_update: Callable[[bytes], None] | None = None
 
     def _receive(self) -> bytes:
@@ -72,13 +72,13 @@ class Viewer:
         return data
 
     def send(self, method: str, params: Any) -> None:
-        """Send a request, in a frame masked with zeros, which changes nothing."""
+        """Send a request in a frame that is masked with zeros, which changes nothing."""
         data = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         size = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + len(data).to_bytes(2, "big")
         self.socket.sendall(b"\x81" + size + bytes(4) + data)
 
     def read(self) -> None:
-        """Take the bytes that have come."""
+        """Receive the available bytes."""
         held = self._held + self._receive()
         at, end = 0, len(held)
         while end - at >= 2:
@@ -99,7 +99,7 @@ class Viewer:
         self._held = held[at:]
 
     def call(self, method: str, params: Any) -> Any:
-        """Send a request and wait for its answer."""
+        """Send a request and wait for its response."""
         self.answer = None
         self.send(method, params)
         while self.answer is None or b'"id":1' not in self.answer:
@@ -115,7 +115,7 @@ class Viewer:
         self.call("initialize", version_1 if protocol == 1 else version_2)
 
     def count_chunks(self) -> None:
-        """Count chunks alone: the versions of the protocol differ in the other updates of a turn."""
+        """Count only chunks, because the protocol versions differ in the other updates of a turn."""
         self.counted, self.head_bytes, self.answers = CHUNK, CHUNK_HEAD_BYTES, b'"id":1'
 
     def read_until(self, updates: int) -> None:
@@ -159,7 +159,7 @@ def time_roundtrips(viewer: Viewer, session_id: str, count: int) -> dict[str, An
 
 
 def time_ticks(viewer: Viewer, session_id: str, count: int) -> dict[str, Any]:
-    """Time updates from the agent to here, by the clock that both processes have."""
+    """Time updates from the agent to this process, by the clock that both processes share."""
     taken_ns: list[int] = []
 
     def see(update: bytes) -> None:

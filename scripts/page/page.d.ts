@@ -103,11 +103,11 @@ declare namespace page {
     error: string | null;
     round: number;
   };
-  type SubagentItem = ItemBase & { type: "subagent"; id: string; told: Partial<acp.SubagentUpdate> };
+  type SubagentItem = ItemBase & { type: "subagent"; id: string; fields: Partial<acp.SubagentUpdate> };
   type SessionMessageItem = ItemBase & {
     type: "session_message";
     id: string;
-    told: Partial<acp.SessionMessage>;
+    fields: Partial<acp.SessionMessage>;
     blocks: Block[];
     round: number;
   };
@@ -142,7 +142,7 @@ declare namespace page {
   type ChangedFile = { path: string; changes: Change[] };
 
   /** A suggestion under the caret. */
-  type Choice = { text: string; name: string; hint: string; words: string; path?: string; goesOn?: boolean };
+  type Choice = { text: string; name: string; hint: string; words: string; path?: string; continues?: boolean };
 
   /** A line of a difference. */
   type Row = { kind: "same" | "del" | "add"; old: number | null; new: number | null; text: string };

@@ -1,7 +1,7 @@
-"""Build the distributions into a folder and check what is in them; with `--release`, also that they may be published.
+"""Build the distributions and check their contents. With `--release`, check the conditions for publishing too.
 
-The wheel is built from the sdist, as `python -m build` does. Each of its files is one of src/dragoman, and the other
-way round: a page, a schema or a licence that is left out would be missed only by those who install it.
+The wheel is built from the sdist, as `python -m build` does. The wheel must contain exactly the files of src/dragoman.
+Only users who install it would notice a missing page, schema or licence.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SOURCE = ROOT / "src"
 
 LICENCES = {"licenses/LICENSE", "licenses/NOTICE"}
 INFORMATION = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", *LICENCES}
-"""The files of the wheel that are about the package."""
+"""The files of the wheel that describe the package."""
 
 MUST_HAVES = {
     "dragoman/py.typed",
@@ -33,11 +33,11 @@ MUST_HAVES = {
     "dragoman/protocol/schema/v1/schema.json",
     "dragoman/protocol/schema/v2/schema.json",
 }
-"""Named one by one, so that a rule which leaves out too much is found."""
+"""Files that are named one by one, so that a rule which excludes too much is found."""
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist, and the wheel from it; return both."""
+    """Build the sdist, and the wheel from it. Return both."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     built = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if built.returncode != 0:
@@ -59,7 +59,7 @@ def judge_wheel(wheel: Path) -> Iterator[str]:
 
 
 def judge_metadata(text: bytes) -> Iterator[str]:
-    """Yield the faults of the metadata; raises what `packaging` finds wrong with it."""
+    """Yield the faults of the metadata. Raises the faults that `packaging` finds."""
     metadata = Metadata.from_email(text, validate=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     if str(metadata.version) != __version__:
@@ -71,7 +71,7 @@ def judge_metadata(text: bytes) -> Iterator[str]:
 
 
 def judge_sdist(sdist: Path) -> Iterator[str]:
-    """Yield the faults of a source distribution: a wheel can be built from it, with its licences."""
+    """Yield the faults of a source distribution. A wheel must be buildable from it, with its licences."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {f"src/{name}" for name in _source_files()} | {"LICENSE", "NOTICE", "README.md", "pyproject.toml"}
@@ -79,16 +79,18 @@ def judge_sdist(sdist: Path) -> Iterator[str]:
 
 
 def judge_release(tag: str | None) -> Iterator[str]:
-    """Yield what keeps this version from being published: its number, the changelog, the tag."""
+    """Yield the reasons against publishing this version: its number, the changelog, the tag."""
+    # Without a tag, the section may still be unreleased. With a tag, it needs a date, and the tag its version.
     version = Version(__version__)
     if version.is_devrelease or version.local:
         yield f"{__version__} is no version to publish"
     changelog = (ROOT / "CHANGELOG.md").read_text()
-    headings = re.findall(r"^## (.*)", changelog, re.MULTILINE)
-    if headings[0] != "[Unreleased]":
-        yield "CHANGELOG.md does not begin with the section [Unreleased]"
-    if not re.fullmatch(rf"\[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d", headings[1] if headings[1:] else ""):
-        yield f"CHANGELOG.md does not go on with the section [{__version__}] - YYYY-MM-DD"
+    [heading] = re.findall(r"^## (.*)", changelog, re.MULTILINE)[:1] or [""]
+    is_dated = re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", heading)
+    if tag is None and not is_dated and heading != f"{__version__} (unreleased)":
+        yield f"CHANGELOG.md must start with the section {__version__} (unreleased), or {__version__} - YYYY-MM-DD"
+    if tag is not None and not is_dated:
+        yield f"CHANGELOG.md must start with the section {__version__} - YYYY-MM-DD"
     if tag is not None and tag != f"v{__version__}":
         yield f"the tag is {tag}, and the version {__version__} wants v{__version__}"
 
@@ -106,7 +108,7 @@ def _source_files() -> set[str]:
 
 
 def main() -> int:
-    """Build and check; return 1 when something is wrong, after all of it was named."""
+    """Build and check. Report everything that is wrong, and return 1 if something is."""
     parser = argparse.ArgumentParser(description="Build the distributions and check them.")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="the folder for them (default: dist)")
     parser.add_argument("--release", action="store_true", help="check version and changelog as well")

@@ -1,7 +1,7 @@
-"""Install a wheel into an empty environment and use it there as a newcomer would: version, answer, page, bridge.
+"""Install a wheel into an empty environment and use it like a new user: version, answer, page, bridge.
 
-Run by any Python 3.11 or later, which the environment then has; nothing of this repository is imported. `--pinned FILE`
-installs the dependencies of a lock file, otherwise they are what the index has, as for everybody.
+It runs with any Python 3.11 or later, which the environment then uses, and imports nothing of this repository.
+`--pinned FILE` installs the dependencies of a lock file. Otherwise they come from the index, as for every user.
 """
 
 import argparse
@@ -21,7 +21,7 @@ TIMEOUT_S = 300
 
 
 class EmptyEnvironment:
-    """A virtual environment with a home of its own, and the programs in it."""
+    """A virtual environment with a separate home, and the programs in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class EmptyEnvironment:
         self.variables: Mapping[str, str] = {**kept, **own}
 
     def run(self, program: str, *arguments: str, exit_code: int = 0) -> str:
-        """Run a program of the environment and return its output, or end with what it said."""
+        """Run a program of the environment and return its output, or exit with its error output."""
         done = subprocess.run(
             [str(self.programs / program), *arguments],
             cwd=self.work, env=self.variables, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
@@ -55,11 +55,11 @@ def install(environment: EmptyEnvironment, wheel: Path, pinned: Path | None) -> 
 
 
 def try_commands(environment: EmptyEnvironment, version: str) -> None:
-    """Use what needs no key and no network."""
+    """Use everything that needs no key and no network."""
     expect("the version", version in environment.run("dragoman", "--version"))
     packages = ("agent", "bridge", "check", "client", "mcp", "testing")
     environment.run("python", "-c", f"import {', '.join(f'dragoman.{name}' for name in packages)}")
-    expect("the schema of the agent file", "properties" in json.loads(environment.run("dragoman", "init", "--schema")))
+    expect("the schema of the agent file", "properties" in json.loads(environment.run("dragoman", "schema")))
     environment.run("dragoman", "init")
     expect("a rule of the checker", "ACP-WIRE-012" in environment.run("dragoman", "check", "rule", "ACP-WIRE-012"))
     missing = environment.run("dragoman", "run", "--model", "groq:any", "hello", exit_code=2)
@@ -67,7 +67,7 @@ def try_commands(environment: EmptyEnvironment, version: str) -> None:
 
 
 def try_bridge(environment: EmptyEnvironment) -> None:
-    """Serve the agent, load the page with its files, and hold a turn through the bridge."""
+    """Serve the agent, load the page with its files, and run a turn through the bridge."""
     command = [str(environment.programs / "dragoman"), "serve", "--port", "0", "--format", "json"]
     with subprocess.Popen(
         command,
@@ -98,13 +98,13 @@ def try_bridge(environment: EmptyEnvironment) -> None:
 
 
 def expect(what: str, found: object) -> None:
-    """End with a message if something is not there."""
+    """Exit with a message if something is missing."""
     if not found:
         sys.exit(f"the wheel does not give {what}")
 
 
 def main() -> int:
-    """Try the wheel; print the seconds from the first command to the first answer."""
+    """Try the wheel. Print the seconds from the first command to the first answer."""
     parser = argparse.ArgumentParser(description="Install a wheel into an empty environment and use it there.")
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--pinned", type=Path, metavar="FILE", help="a lock file with the dependencies")

@@ -1,1 +1,1 @@
-"""What `scripts/generate_types.py` is made of: read the schema, decide the Python types, write them."""
+"""The parts of `scripts/generate_types.py`: read the schema, decide the Python types, write them."""

@@ -11,7 +11,7 @@ INTEGERS = {
     "Int32": "Annotated[int, Meta(ge=-2147483648, le=2147483647)]",
     "Int64": "Annotated[int, Meta(ge=-9223372036854775808, le=9223372036854775807)]",
 }
-"""The integer formats of the schema; msgspec takes no bound beyond 64 bits signed, so UInt64 has none above."""
+"""The integer formats of the schema. msgspec accepts no bound beyond signed 64 bits, so UInt64 has no upper one."""
 
 _PLAIN = {"null": "None", "boolean": "bool", "number": "float", "string": "str"}
 _BY_FORMAT = {name.lower(): name for name in INTEGERS}
@@ -28,7 +28,7 @@ def annotate(node: Node) -> str:
 
 
 def annotate_enum(node: Node) -> str | None:
-    """Return the Python type of a union of constants, or None where it is none."""
+    """Return the Python type of a union of constants, or None if it is not one."""
     each = variants(node)
     constants = [variant["const"] for variant in each if "const" in variant]
     open_ended = [variant for variant in each if "const" not in variant]
@@ -40,7 +40,7 @@ def annotate_enum(node: Node) -> str | None:
 
 
 def is_scalar_union(node: Node) -> bool:
-    """Tell whether msgspec can decode a union by the JSON type of the value alone."""
+    """Return whether msgspec can decode a union by the JSON type of the value."""
     each = variants(node)
     kinds = [variant.get("type") for variant in each]
     return bool(each) and "object" not in kinds and None not in kinds and len(set(kinds)) == len(kinds)
@@ -76,7 +76,7 @@ def _null_last(each: list[Node]) -> list[Node]:
 
 
 def default_of(node: Node) -> str | None:
-    """Return the source of the value that an optional field has when absent, or None where it has no Python one."""
+    """Return the source of an absent optional field's value, or None if Python has no such value."""
     if is_nullable(node):
         return "None"
     default = node.get("default")

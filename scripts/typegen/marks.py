@@ -1,8 +1,9 @@
-"""Writing the marks of the schema as a module of tables, which is read only when a message does not fit."""
+"""Writes the schema's marks as a module of tables, which is read only if a message does not fit."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from typegen.model import Field, Model, Struct
+from typegen.render import fill
 
 _HEADER = '''"""Marks on the types of ACP, version {version}, by the names of the wire.
 
@@ -35,17 +36,12 @@ def render_marks(model: Model, version: str) -> str:
             ),
             _table("UNION_NAMES", "The tagged unions, by their first variant.", unions),
             _table("CLOSED_UNIONS", "Those of them where an unknown tag is always an error.", closed),
-            _table(
-                "UNSTABLE",
-                "Types, fields and variants that the stable schema does not have.",
-                (f'"{name}"' for name in sorted(model.unstable)),
-            ),
         ]
     )
 
 
 def _table(name: str, meaning: str, rows: Iterable[str]) -> str:
-    return f"{name} = {{\n" + "".join(f"    {row},\n" for row in rows) + f'}}\n"""{meaning}"""\n'
+    return f'{name} = {{\n{fill(rows)}}}\n"""{meaning}"""\n'
 
 
 def _marked(model: Model, has_mark: Callable[[Field], bool]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is generated, before it is text."""
+"""The generated types, before they are text."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class Struct:
-    """One object, with the tag that tells it apart where it is a variant."""
+    """One object, with the tag that identifies it as a variant."""
 
     name: str
     fields: tuple[Field, ...] = ()
@@ -39,7 +39,7 @@ class Alias:
 
 @dataclass(frozen=True, kw_only=True)
 class Union:
-    """A union that msgspec decodes by itself: every variant has a tag."""
+    """A union that msgspec decodes: every variant has a tag."""
 
     name: str
     variants: tuple[str, ...]
@@ -49,7 +49,7 @@ class Union:
 
 @dataclass(frozen=True, kw_only=True)
 class AnyOf:
-    """A union that is told apart by trying."""
+    """A union whose variants must be tried one after another."""
 
     name: str
     tag_field: str | None
@@ -68,4 +68,3 @@ class Model:
     unions: list[Union] = field(default_factory=list[Union])
     any_ofs: list[AnyOf] = field(default_factory=list[AnyOf])
     frozen: set[str] = field(default_factory=set[str])
-    unstable: set[str] = field(default_factory=set[str])

@@ -1,4 +1,4 @@
-"""The decisions that the schema leaves open: names for nameless types, and meanings that are only in its prose."""
+"""The decisions that the schema leaves open: names for nameless types, and meanings that only its prose states."""
 
 VARIANT_NAMES = {
     ("SessionUpdate", "tool_call_update"): "ToolCallProgress",
@@ -21,7 +21,7 @@ VARIANT_NAMES = {
     ("ElicitationUrlMode", "Session"): "UrlElicitationForSession",
     ("ElicitationUrlMode", "Request"): "UrlElicitationForRequest",
 }
-"""Class names of variants that are no definition of their own."""
+"""Class names of variants without their own definition."""
 
 UPSERTS = {
     "SessionInfoUpdate": {"title", "updatedAt"},
@@ -40,7 +40,7 @@ UPSERTS = {
     "AgentThought": {"content", "_meta"},
     "TerminalUpdate": {"command", "cwd", "output", "exitStatus", "size", "capabilities", "_meta"},
 }
-"""Fields where absent leaves a value as it is and null clears it."""
+"""Fields for which absent keeps a value and null clears it."""
 
 UPSERTS_OF_VERSION_2 = {
     "ToolCallUpdate": {
@@ -56,10 +56,10 @@ UPSERTS_OF_VERSION_2 = {
         "_meta",
     },
 }
-"""Fields of types that both versions have, where only version 2 tells absent from null."""
+"""Fields of types in both versions, for which only version 2 distinguishes absent from null."""
 
 MERGED = {"StateUpdate", "IdleStateUpdate"}
-"""Unions that become one struct with the fields of all variants: their tag is beside another tag, or optional."""
+"""Unions that become one struct with the fields of all variants, because the tag is outside them or optional."""
 
 CLOSED_UNIONS = {"RequestPermissionOutcome"}
-"""Unions where an unknown outcome must be an error: an answer that is not understood is no approval."""
+"""Unions for which an unknown outcome must be an error, because an unknown answer is not an approval."""

@@ -1,4 +1,4 @@
-"""Deciding which Python type each definition of the schema becomes."""
+"""Decides which Python type each definition of the schema becomes."""
 
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,13 +68,10 @@ class _Planner:
             self._struct(Struct(name=name, fields=self._fields(name, node), tag=self._own_tag(node)), name)
 
     def _alias(self, name: str, text: str) -> None:
-        self.model.aliases.append(Alias(name=name, text=text, unstable=self._note_unstable(name)))
+        self.model.aliases.append(Alias(name=name, text=text, unstable=self._is_unstable(name)))
 
     def _struct(self, struct: Struct, owner: str, part: str | None = None) -> str:
-        unstable = self._note_unstable(owner, part)
-        if unstable:
-            self.model.unstable.add(struct.name)
-        self.model.structs[struct.name] = replace(struct, unstable=unstable)
+        self.model.structs[struct.name] = replace(struct, unstable=self._is_unstable(owner, part))
         return struct.name
 
     def _add_union(self, name: str, node: Node) -> None:
@@ -84,11 +81,12 @@ class _Planner:
                 name=name,
                 variants=tuple(names),
                 takes_unknown=name not in CLOSED_UNIONS,
-                unstable=self._note_unstable(name),
+                unstable=self._is_unstable(name),
             )
         )
 
     def _add_any_of(self, name: str, node: Node) -> None:
+        # A union of one variant is an alias. Otherwise its variants are told apart by tag, then by trying.
         each = variants(node)
         if len(each) == 1:
             self._alias(name, annotate(each[0]))
@@ -106,12 +104,12 @@ class _Planner:
                 tagged=tagged,
                 other=others[0] if others else None,
                 untagged=tuple(each for names in untagged for each in names),
-                unstable=self._note_unstable(name),
+                unstable=self._is_unstable(name),
             )
         )
 
     def _variant(self, union: str, node: Node, variant: Node) -> tuple[str, ...]:
-        """Add the structs of one variant, the common properties of the union among their fields."""
+        """Add the structs of one variant, including the common properties of the union."""
         if variant.get("type") == "array":
             return (annotate(variant),)
         tag, ref, title = tag_of(variant), ref_name(variant), variant_title(variant)
@@ -134,7 +132,7 @@ class _Planner:
         return names
 
     def _scoped(self, union: str, title: str, node: Node, struct: Struct) -> tuple[str, ...]:
-        """Add the struct, once for each scope where the node wants one of several."""
+        """Add the struct, once for each scope if the node requires one of several."""
         scopes = variants(node)
         if not scopes:
             return (self._struct(struct, union, title),)
@@ -156,7 +154,7 @@ class _Planner:
         return self._fields(name, self.schema.defs[name])
 
     def _merged_fields(self, name: str) -> tuple[Field, ...]:
-        """Return the fields of a union and of all its variants, those of some variants as optional ones."""
+        """Return the fields of a union and of all its variants. Fields of only some variants are optional."""
         node = self.schema.defs[name]
         own = self._fields(name, node)
         found = {field.wire: field for field in own}
@@ -198,7 +196,7 @@ class _Planner:
             python=python + "_" if keyword.iskeyword(python) else python,
             annotation=annotation,
             default=default,
-            unstable=self._note_unstable_field(owner, wire),
+            unstable=self._is_unstable_field(owner, wire),
             default_on_error="x-deserialize-default-on-error" in node,
             default_on_null="x-deserialize-default-on-null" in node,
             skip_invalid_items="x-deserialize-skip-invalid-items" in node,
@@ -215,19 +213,16 @@ class _Planner:
         return None
 
     def _constant(self, node: Node) -> str | None:
-        """Return the only value that a property with that default can have: written always, as a tag is."""
+        """Return the only possible value of a property with that default, which is always written, like a tag."""
         name = ref_name(node)
         allowed = [each.get("const") for each in variants(self.schema.defs[name])] if name else []
         return allowed[0] if len(allowed) == 1 and allowed[0] == node.get("default") else None
 
-    def _note_unstable(self, name: str, part: str | None = None) -> bool:
-        if self.schema.is_stable(name, part):
-            return False
-        self.model.unstable.add(name if not self.schema.is_stable(name) else f"{name}.{part}")
-        return True
+    def _is_unstable(self, name: str, part: str | None = None) -> bool:
+        return not self.schema.is_stable(name, part)
 
-    def _note_unstable_field(self, owner: str, wire: str) -> bool:
-        return self.schema.is_stable(owner) and self._note_unstable(owner, wire)
+    def _is_unstable_field(self, owner: str, wire: str) -> bool:
+        return self.schema.is_stable(owner) and self._is_unstable(owner, wire)
 
 
 def _scope_name(name: str, scope: str) -> str:
@@ -235,7 +230,7 @@ def _scope_name(name: str, scope: str) -> str:
 
 
 def _own_variants(schema: Schema) -> Iterator[str]:
-    """Yield the objects that are one variant of one union and nothing else: they are added with it."""
+    """Yield the objects that are only one variant of one union. They are added with the union."""
     for node in schema.defs.values():
         for variant in variants(node):
             name = ref_name(variant)
@@ -244,7 +239,7 @@ def _own_variants(schema: Schema) -> Iterator[str]:
 
 
 def _scopes(schema: Schema) -> Iterator[str]:
-    """Yield the scopes: objects that are only ever spread into another one."""
+    """Yield the scopes: objects that are only merged into others."""
     for node in schema.defs.values():
         for each in (node, *variants(node)):
             if properties(each) and any(not tag_of(scope) and ref_name(scope) for scope in variants(each)):

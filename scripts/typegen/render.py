@@ -1,7 +1,9 @@
-"""Writing the types as Python source."""
+"""Writes the types as Python source."""
 
+import textwrap
 from collections.abc import Iterable, Iterator
 
+from dragoman.protocol.unions import wire_name
 from typegen.annotations import INTEGERS
 from typegen.model import Alias, AnyOf, Field, Model, Struct
 
@@ -18,9 +20,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from dragoman.protocol.unions import AnyOf, UnknownVariant
+from dragoman.protocol.unions import AcpStruct, AnyOf, UnknownVariant
 '''
 
 
@@ -59,14 +61,21 @@ def _assign(name: str, parts: list[str], unstable: bool = False, indent: str = "
     return f"{indent}{name} = ({comment}\n{rows}{indent})\n"
 
 
+def fill(items: Iterable[str]) -> str:
+    """Return the lines of a literal, each with as many items as fit."""
+    text = "".join(f"{item}, " for item in items).rstrip()
+    lines = textwrap.wrap(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"    {line}\n" for line in lines)
+
+
 def _struct(model: Model, struct: Struct) -> str:
-    options = [struct.base or "Struct"]
+    options = [struct.base or "AcpStruct"]
     if struct.tag:
         options += [f'tag_field="{struct.tag[0]}"', f'tag="{struct.tag[1]}"']
-    options += ["kw_only=True", "omit_defaults=True", *(["frozen=True"] if struct.name in model.frozen else [])]
-    renamed = {each.python: each.wire for each in struct.fields if each.python != each.wire}
-    if renamed:
-        options.append("rename={" + ", ".join(f'"{python}": "{wire}"' for python, wire in renamed.items()) + "}")
+    options += ["kw_only=True", *(["frozen=True"] if struct.name in model.frozen else [])]
+    for each in struct.fields:
+        if wire_name(each.python) != each.wire:
+            raise ValueError(f"{struct.name}.{each.wire} does not follow from {each.python}; see AcpStruct")
     body = "".join(_field(each) for each in struct.fields) or "    pass\n"
     return _class(struct.name, options, struct.unstable) + body
 
@@ -86,7 +95,7 @@ def _field(each: Field) -> str:
 
 
 def _in_order(model: Model) -> Iterator[Struct]:
-    """Yield the structs so that each comes after those it needs when its class is made."""
+    """Yield the structs so that each follows the structs that its class needs."""
     done: set[str] = set()
 
     def visit(struct: Struct) -> Iterator[Struct]:
@@ -151,4 +160,4 @@ def _tuple(names: tuple[str, ...]) -> str:
 def _all(model: Model) -> str:
     names = {alias.name for alias in model.aliases} | {name for name in model.structs if not name.startswith("_")}
     names |= {union.name for union in (*model.unions, *model.any_ofs)} | {"UnknownVariant"}
-    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]\n"
+    return "__all__ = [\n" + fill(f'"{name}"' for name in sorted(names)) + "]\n"

@@ -1,4 +1,4 @@
-"""Reading the ACP schema: definitions, references, and the additions of the unstable one."""
+"""Reads the ACP schema: definitions, references, and the additions of the unstable schema."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ _REF = "#/$defs/"
 
 
 class Schema:
-    """The unstable schema, which holds everything, beside the stable one, which tells the stable parts."""
+    """The unstable schema, which is complete, and the stable schema, which tells the stable parts."""
 
     def __init__(self, unstable: Node, stable: Node) -> None:
         self.defs: dict[str, Node] = {
@@ -22,11 +22,11 @@ class Schema:
         self._uses = Counter(ref for node in self.defs.values() for ref in _refs(node))
 
     def is_used_once(self, name: str) -> bool:
-        """Tell whether one place only refers to the definition."""
+        """Return whether only one place refers to the definition."""
         return self._uses[name] == 1
 
     def is_stable(self, name: str, part: str | None = None) -> bool:
-        """Tell whether a definition, or its property or variant of that name, is in the stable schema."""
+        """Return whether a definition, or its property or variant of that name, is in the stable schema."""
         node = self._stable.get(name)
         if node is None or part is None:
             return node is not None
@@ -64,7 +64,7 @@ def variants(node: Node) -> list[Node]:
 
 
 def tag_of(variant: Node) -> tuple[str, str] | None:
-    """Return the property and the value by which a variant is told apart."""
+    """Return the property and the value that identify a variant."""
     for name, node in properties(variant).items():
         if "const" in node:
             return name, node["const"]
@@ -72,18 +72,18 @@ def tag_of(variant: Node) -> tuple[str, str] | None:
 
 
 def variant_title(variant: Node) -> str:
-    """Return the name of a variant: its tag, else its title."""
+    """Return the name of a variant: its tag, or else its title."""
     tag = tag_of(variant)
     return tag[1] if tag else variant.get("title", "")
 
 
 def is_other(variant: Node) -> bool:
-    """Whether a variant takes any tag that the others do not."""
+    """Return whether a variant accepts any tag that the others do not have."""
     return "not" in variant
 
 
 def tag_of_other(variant: Node) -> str | None:
-    """Return the property whose value must be none of the tags of the other variants; None where there is none."""
+    """Return the property whose value must not be a tag of the other variants, or None."""
     if not is_other(variant):
         return None
     excluded = variants(variant["not"]) or [variant["not"]]
@@ -91,12 +91,12 @@ def tag_of_other(variant: Node) -> str | None:
 
 
 def is_anything(variant: Node) -> bool:
-    """Whether a variant takes any value at all."""
+    """Return whether a variant accepts any value."""
     return not any(key in variant for key in ("type", "const", "$ref", "allOf", "oneOf", "anyOf"))
 
 
 def is_nullable(node: Node) -> bool:
-    """Tell whether null is a valid value."""
+    """Return whether null is a valid value."""
     kinds = node.get("type")
     return (isinstance(kinds, list) and "null" in kinds) or any(each.get("type") == "null" for each in variants(node))
 
@@ -107,5 +107,5 @@ def snake(wire: str) -> str:
 
 
 def pascal(tag: str) -> str:
-    """Return the class name that a tag gives."""
+    """Return the class name for a tag."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\W]", tag))

@@ -1,4 +1,4 @@
-"""`make conformance`: every scenario of the official suite for clients; 1 when a result is not the expected one."""
+"""Runs every scenario of the official client suite for `make conformance`. Exits with 1 on an unexpected result."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from tests.conformance.suite import expected_failures, is_installed, list_scenar
 
 
 async def main(wanted):
-    """Run the scenarios whose names contain one of the words; all without any."""
+    """Run the scenarios whose names contain one of the words, or all without words."""
     if not is_installed():
         sys.exit("the suite is not installed: `make conformance` does that, and needs npm")
     known = expected_failures()

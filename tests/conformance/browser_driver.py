@@ -1,8 +1,8 @@
-"""A client that the official suite runs: our own agent behind the bridge, and a person in a browser before it.
+"""A client for the official suite: our agent with the bridge, used in a browser.
 
-`python -m tests.conformance.browser_driver URL` begins a session on the page, follows the link of the card by which
-the server wants a login, and has the agent call the tool that the server then has. It fails when the page does not get
-so far. `conformance client --command … --scenario auth/…` starts it, and judges what the server was sent.
+`python -m tests.conformance.browser_driver URL` starts a session on the page, follows the login link of the server's
+card, and makes the agent call the server's tool. It fails if the page does not get that far. `conformance client
+--command … --scenario auth/…` starts it, and judges the requests to the server.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ SCRIPT = """
 
 
 async def log_in_and_call(served):
-    """Be the person; return after the call."""
+    """Act as the user. Return after the call."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(**launch_options())
         page = await browser.new_page()
@@ -35,8 +35,8 @@ async def log_in_and_call(served):
         question = page.locator(".question.elicitation")
         async with page.context.expect_page() as opening:
             await question.get_by_role("link", name="Log in at").click()
-        returned = await opening.value  # the server of the suite agrees without a person
-        await expect(returned.get_by_role("heading")).to_have_text("Thank you, suite has let you in")
+        returned = await opening.value  # the suite's server allows the login without a user
+        await expect(returned.get_by_role("heading")).to_have_text("You are logged in to suite")
         await expect(question).to_contain_text("You are logged in to suite")
         await say(page, "Call it")
         await expect(agent_messages(page).last).to_contain_text("It was called.")

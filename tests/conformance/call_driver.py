@@ -1,7 +1,7 @@
-"""The client that the official suite runs, by commands: `python -m tests.conformance.call_driver URL`.
+"""A client for the official suite, built on commands: `python -m tests.conformance.call_driver URL`.
 
-`dragoman mcp --format json` lists the tools, and `dragoman mcp call` calls each, or what the suite names. Nobody is
-there to answer forms, and nobody to log in, so scenarios that want that are not run in this way.
+`dragoman mcp --format json` lists the tools, and `dragoman mcp call` calls each, or the calls that the suite names. No
+user answers forms or logs in, so scenarios that need one are not run this way.
 """
 
 import json
@@ -15,7 +15,7 @@ from tests.conformance.driver import arguments_for
 
 
 class Listed:
-    """A tool as the command lists it."""
+    """A tool as listed by the command."""
 
     def __init__(self, row):
         self.name = row["name"]
@@ -23,9 +23,9 @@ class Listed:
 
 
 def dragoman(*arguments, cwd):
-    """Run the command, and return what it printed; None when it failed.
+    """Run the command and return its output, or None if it failed.
 
-    Some servers of the suite offer what they do not have, which is no failure of ours.
+    Some servers of the suite offer items that they do not have, so a failure may not be our fault.
     """
     command = [sys.executable, "-m", "dragoman", "mcp", *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def dragoman(*arguments, cwd):
 
 
 def main(url):
-    """List the tools and call them; 1 when one of the commands failed."""
+    """List the tools and call them. Return 1 if a command failed."""
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     with TemporaryDirectory() as directory:
         Path(directory, "mcp.json").write_text(json.dumps({"mcpServers": {"suite": {"url": url}}}))
@@ -47,7 +47,7 @@ def main(url):
         calls = [(call["name"], call.get("arguments", {})) for call in context.get("toolCalls", [])]
         calls = calls or [(tool.name, arguments_for(tool.parameters, tools)) for tool in tools]
         done = [
-            dragoman("call", "--format", "json", "--url", url, name, json.dumps(arguments), cwd=directory)
+            dragoman("call", "--format", "json", "--server-url", url, name, json.dumps(arguments), cwd=directory)
             for name, arguments in calls
         ]
         return 1 if None in done else 0

@@ -1,8 +1,8 @@
-"""The client that the official suite runs: `python -m tests.conformance.driver URL`.
+"""A client for the official suite: `python -m tests.conformance.driver URL`.
 
-It uses the server as an agent's session does, by `ServerConnection`: it lists what there is, calls every tool, gets
-every prompt and reads every resource. The suite names calls of its own in `MCP_CONFORMANCE_CONTEXT`; the arguments of
-the others are made of the schema. It accepts every question of the server.
+It uses the server like a session of our agent, with `ServerConnection`. It lists everything, calls every tool, gets
+every prompt and reads every resource. The suite names additional calls in `MCP_CONFORMANCE_CONTEXT`. Other arguments
+are derived from the schema. It accepts every question of the server.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.authorisation import ClientIdentity, ConsentResult
 from dragoman.mcp.connector import ServerEnvironment
 from dragoman.mcp.definition import HttpServer
@@ -28,7 +28,7 @@ VALUES = {"string": "text", "number": 1.5, "integer": 3, "boolean": True, "array
 
 
 class AcceptingHost:
-    """Answers the questions of a server with yes, and with nothing more than its own defaults."""
+    """Accepts the questions of a server, with only the default values."""
 
     def __init__(self, root):
         self._root = str(root)
@@ -52,12 +52,12 @@ class AcceptingHost:
 
 
 class PromptAuthoriser:
-    """Agrees to everything at once, as the server of the suite does not want a person."""
+    """Allows everything immediately, because the suite's server does not require a user."""
 
     redirect_uri = "http://localhost:3000/callback"
 
     def check(self, server):
-        """Let every question pass."""
+        """Allow every question."""
 
     @asynccontextmanager
     async def open(self, server):
@@ -88,19 +88,19 @@ def value_for(schema):
 
 
 def arguments_for(schema, tools):
-    """Return the arguments of a call: a value for each parameter. A `schema` is that of the first tool, as it came."""
+    """Return the arguments of a call, one value per parameter. `schema` is the first tool's unchanged schema."""
     fields = schema.get("properties", {})
     return {name: tools[0].parameters if name == "schema" else value_for(each) for name, each in fields.items()}
 
 
 def calls_of(context, tools):
-    """Return the calls to make: those that the suite names, else one of each tool."""
+    """Return the calls to make: the ones that the suite names, else one of each tool."""
     named = [(call["name"], call.get("arguments", {})) for call in context.get("toolCalls", [])]
     return named or [(tool.name, arguments_for(tool.parameters, tools)) for tool in tools]
 
 
 async def use(server, context):
-    """Use everything that the server has; a failure of one thing does not stop the others."""
+    """Use everything that the server has. One failure does not stop the others."""
     failures = []
     for tool, arguments in calls_of(context, server.tools):
         await attempt(failures, f"tools/call {tool}", server.call(tool, arguments, timeout_s=CALL_TIMEOUT_S))
@@ -115,19 +115,19 @@ async def use(server, context):
 
 
 async def attempt(failures, what, doing):
-    """Note the failure of one thing."""
+    """Record a failure."""
     try:
         result = await doing
-    except ServerFailure as failure:
+    except McpServerError as failure:
         print(f"{what}: {failure}")
-        if "Method not found" not in str(failure):  # some servers of the suite offer what they do not have
+        if "Method not found" not in str(failure):  # some servers of the suite offer items that they do not have
             failures.append(what)
     else:
         print(f"{what}: {result}")
 
 
 async def main(url):
-    """Connect, use the server and leave; 1 when it cannot be used."""
+    """Connect, use the server and disconnect. Return 1 if it cannot be used."""
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     with TemporaryDirectory() as directory:
         environment = ServerEnvironment(directory, supervise=None, authoriser=PromptAuthoriser(context))

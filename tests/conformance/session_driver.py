@@ -1,9 +1,9 @@
-"""The client that the official suite runs, as a session of our agent: `python -m tests.conformance.session_driver URL`.
+"""A client for the official suite, as a session of our agent: `python -m tests.conformance.session_driver URL`.
 
-A scripted model calls every tool of the server that it is given, or the calls that the suite names, one in each reply;
-the script is written when the model is first asked, because the names of the tools come from the server. A scripted
-client allows every call and accepts every form with nothing more than its required fields, so that defaults are ours to
-fill in. Prompts are got by their commands.
+A scripted model calls every tool of the server, or the calls that the suite names, one per reply. The script is written
+at the model's first request, because the names of the tools come from the server. A scripted client allows every call
+and accepts every form with only its required fields, so our agent must fill in the defaults. Prompts are used as
+commands.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ DONE = [{"text": "done"}]
 
 
 class SuiteModel:
-    """Writes a script of calls for each session, of the tools in its first request."""
+    """Writes a script of calls for each session, with the tools of its first request."""
 
     def __init__(self, context):
         self._context = context
@@ -43,7 +43,7 @@ class SuiteModel:
 
 
 class SuiteConversation:
-    """Calls, and then says that it is done."""
+    """Makes the calls, and then finishes."""
 
     def __init__(self, context):
         self._context = context
@@ -57,7 +57,7 @@ class SuiteConversation:
 
 
 def calls_of(context, tools):
-    """Return the calls to make: those that the suite names, else one of each tool of the server."""
+    """Return the calls to make: the ones that the suite names, else one of each tool of the server."""
     own = [tool for tool in tools if tool.name.startswith(f"{SERVER}__")]
     named = [(call["name"], call.get("arguments", {})) for call in context.get("toolCalls", [])]
     names = name_tools((SERVER, name) for name, _ in named)
@@ -70,7 +70,7 @@ def accept_forms(client, directory):
     """Answer every form with its required fields."""
     host = AcceptingHost(directory)
 
-    async def answer(params, request):
+    async def answer(params):
         accepted = await host.elicit(SERVER, {"requestedSchema": msgspec.to_builtins(params.requested_schema)})
         return v1.ElicitationAcceptAction(content=accepted["content"])
 
@@ -78,12 +78,12 @@ def accept_forms(client, directory):
 
 
 def failures_in(turn):
-    """Return what the calls that failed said; some servers of the suite offer what they do not have."""
+    """Return the texts of failed calls. Some servers of the suite offer items that they do not have."""
     return [said(each) for each in turn.calls if each["status"] == "failed" and "Method not found" not in said(each)]
 
 
 async def main(url):
-    """Use the server in a session; 1 when it cannot be used, or a call failed."""
+    """Use the server in a session. Return 1 if it cannot be used, or a call failed."""
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     with TemporaryDirectory() as directory:
         async with running_agent(

@@ -1,4 +1,4 @@
-"""The official conformance suite: its scenarios for clients, run against our client (`driver`)."""
+"""The official conformance suite: its client scenarios, run with our client (`driver`)."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ SHORT = (
     "http-custom-headers",
     "auth/basic-cimd",
 )
-"""The scenarios that every run of the tests has."""
+"""The scenarios of every test run."""
 
 _SCENARIO = re.compile(r"^  - (\S+) \[([\d,-]+)\]$", re.MULTILINE)
 
@@ -42,17 +42,17 @@ class Scenario(NamedTuple):
 
 
 def node():
-    """Return the Node to run the suite with: its own, which is new enough, where there is one for this machine."""
+    """Return the Node binary for the suite: the bundled one if there is one for this machine."""
     return str(OWN_NODE) if OWN_NODE.exists() else shutil.which("node")
 
 
 def is_installed():
-    """Tell whether the suite can be run here."""
+    """Return whether the suite can run here."""
     return SUITE.exists() and node() is not None
 
 
 async def list_scenarios():
-    """Return every scenario of the suite for a client, in every version; extensions are left out."""
+    """Return every client scenario of the suite in every version, without extensions."""
     out, _ = await _run("list", "--client")
     found = _SCENARIO.findall(out)
     return [
@@ -61,7 +61,7 @@ async def list_scenarios():
 
 
 async def run_scenario(scenario, driver="driver", timeout_s=30):
-    """Run one; return whether it passed, and what the suite printed."""
+    """Run a scenario. Return whether it passed, and the suite's output."""
     command = f"{sys.executable} -m tests.conformance.{driver}"
     options = ["--command", command, "--timeout", str(1000 * timeout_s)]
     out, code = await _run("client", *options, "--scenario", scenario.name, "--spec-version", scenario.version)
@@ -69,7 +69,7 @@ async def run_scenario(scenario, driver="driver", timeout_s=30):
 
 
 def expected_failures():
-    """Return the reason for each scenario that is known to fail."""
+    """Return the reason for each expected failure."""
     return json.loads(EXPECTED_FAILURES.read_text())
 
 

@@ -1,4 +1,4 @@
-"""`make containers`: the files of deploy/ and `--in docker:IMAGE` with a real engine, podman."""
+"""`make containers`: tests of the files in deploy/ and of `--run-in docker:IMAGE` with podman."""
 
 import os
 import sys

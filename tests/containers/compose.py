@@ -1,4 +1,4 @@
-"""A project of podman-compose, brought up as the documentation says, and taken down."""
+"""A podman-compose project, started as documented and stopped again."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ class Project:
         self._environment = {**os.environ, **variables}
 
     def __call__(self, *arguments):
-        """Run podman-compose, and return all that it and the containers have written."""
+        """Run podman-compose and return its output and that of the containers."""
         done = subprocess.run(
             [*self._command, *arguments],
             cwd=self._directory,
@@ -37,7 +37,7 @@ class Project:
 
 @contextmanager
 def composed(file, *options, directory=ROOT / "deploy", **variables):
-    """Bring a project up, until its proxy listens, and take it down with its volumes."""
+    """Start a project, wait until its proxy listens, and remove it with its volumes at the end."""
     project = Project(directory, file, **variables)
     try:
         project("up", "--detach", "--no-build", *options)
@@ -54,5 +54,5 @@ def listens(port):
 
 
 def trust_of(proxy):
-    """Return what lets a client trust the certificates of a container with Caddy."""
+    """Return the TLS context with which a client trusts a Caddy container."""
     return ssl.create_default_context(cadata=podman("exec", proxy, "cat", ROOT_CERTIFICATE).stdout)

@@ -1,8 +1,8 @@
-"""podman with images and a network of its own, and the programs that it needs.
+"""podman with separate images and a separate network, and the programs that it needs.
 
-Everything is below `.cache/containers`: the machine's own containers, if it has any, are not seen and not touched. The
-files of configuration say `runc` and `cgroupfs`, which work where there is no systemd, and small limits, because where
-limits may not be raised podman's defaults are refused.
+Everything is below `.cache/containers`, so the machine's other containers are neither seen nor changed. The
+configuration uses `runc` and `cgroupfs`, which work without systemd. It sets small limits, because podman's defaults
+fail if limits cannot be raised.
 """
 
 import os
@@ -27,7 +27,7 @@ PROGRAMS = {
     "/usr/lib/podman/netavark": "netavark",
     "/usr/lib/podman/aardvark-dns": "aardvark-dns",
 }
-"""Programs with the packages of Debian that they are in."""
+"""Programs with their Debian packages."""
 
 PACKAGES = ("podman-compose==1.6.0", "kubernetes-validate==1.37.0")
 
@@ -65,11 +65,11 @@ done
 "$@"
 exit $?
 """
-"""The shell stays, as the process that ends of other processes are told to."""
+"""The shell stays alive, because the exits of orphaned processes are reported to it."""
 
 
 def install():
-    """Install what is missing, or say what it is and end."""
+    """Install the missing programs, or name them and exit."""
     if os.getuid() != 0 or sys.platform != "linux":
         sys.exit("make containers needs Linux and root: it makes images with debootstrap, and networks")
     missing = [package for program, package in PROGRAMS.items() if _find(program) is None]
@@ -91,7 +91,7 @@ def _find(program):
 
 
 def configure():
-    """Write the configuration, and return the variables with which podman reads it."""
+    """Write the configuration, and return the environment variables by which podman finds it."""
     for directory in (CACHE, CACHE / "networks", BIN):
         directory.mkdir(parents=True, exist_ok=True)
     driver = "overlay" if "\toverlay\n" in Path("/proc/filesystems").read_text() else "vfs"
@@ -108,15 +108,15 @@ def configure():
 
 
 def run(*command, **options):
-    """Run a command that has to succeed."""
+    """Run a command that must succeed."""
     return subprocess.run([str(word) for word in command], check=True, **options)
 
 
 def enter(*command):
-    """Run a command in a network and with processes of its own, and return its exit code.
+    """Run a command in separate network and process namespaces, and return its exit code.
 
-    Links that come and go on the machine itself are seen by browsers, which then fail requests. All containers end with
-    the command, because they are processes of its namespace.
+    Without a network namespace, browsers on the machine would see the changing network links and fail requests. All
+    containers end with the command, because they are processes of its namespace.
     """
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
     return subprocess.run([*unshare, "sh", "-c", ENTER, "sh", *map(str, command)], check=False).returncode

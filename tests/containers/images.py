@@ -1,7 +1,7 @@
-"""The images: stand-ins for those of a registry, made of Debian's packages, and ours, built as the documentation says.
+"""The images: substitutes for registry images, made of Debian packages, and ours, built as documented.
 
-No registry is needed. The package index is the one that pip uses on this machine: its configuration is mounted into
-builds, and is in no image.
+No registry is needed. Builds use the package index of this machine's pip. Its configuration is mounted into builds and
+is not part of any image.
 """
 
 import configparser
@@ -28,7 +28,7 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def make_stand_ins():
-    """Make the images that ours are built from, those that are not there yet."""
+    """Build the missing base images."""
     _make_image(DEBIAN, _make_debian)
     for kind, names in STAND_INS.items():
         for name in names:
@@ -59,7 +59,7 @@ def _make_stand_in(kind, name):
 
 
 def find_python(image):
-    """Return the directory of this machine's Python of that version, if it can be moved; else an empty directory."""
+    """Return the directory of a relocatable Python of that version, or else an empty directory."""
     version = re.search(r":(\d\.\d+)", image)[1]
     ask = "import sys; print('%d.%d' % sys.version_info[:2], sys.base_prefix)"
     for python in run(ROOT / "scripts" / "release" / "pythons", capture_output=True, text=True).stdout.split():
@@ -72,7 +72,7 @@ def find_python(image):
 
 
 def build_options():
-    """Return the options of `podman build` for this machine's network, package index and certificates."""
+    """Return the `podman build` options for this machine's network, package index and certificates."""
     settings, mounted = read_pip_settings()
     written = CACHE / "pip.conf"
     with written.open("w") as file:
@@ -82,7 +82,7 @@ def build_options():
 
 
 def make_wheel():
-    """Build dragoman as it is published, and return the directory that it is in."""
+    """Build the wheel of dragoman and return its directory."""
     wheels = CACHE / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", wheels, ROOT)
@@ -90,37 +90,37 @@ def make_wheel():
 
 
 def read_pip_settings():
-    """Return pip's settings with those of the environment among them, and the paths of this machine in them."""
+    """Return pip's settings, including the environment's, and the local paths that they name."""
     listed = run(sys.executable, "-m", "pip", "config", "list", capture_output=True, text=True).stdout
     settings = configparser.RawConfigParser()
     settings.add_section("global")
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings.set("global", name.rpartition(".")[2], shlex.split(value)[0].replace("\\n", " "))
-    # The compose file installs dragoman from the index, where this state of it is not.
+    # The compose file installs dragoman from the index, which does not have this version.
     wheels = make_wheel()
     settings.set("global", "find-links", f"{settings.get('global', 'find-links', fallback='')} {wheels}".strip())
     words = [word.removeprefix("file://") for value in dict(settings["global"]).values() for word in value.split()]
     paths = {Path(word) for word in words if word.startswith("/")} | {CERTIFICATES}
-    # An index of files links to files beside it.
+    # A file index links to neighboring files.
     mounted = {path.parent if path.name == "simple" else path for path in paths}
     return settings, sorted(path for path in mounted if path.exists())
 
 
 def make_ours():
-    """Build the image of deploy/Containerfile, as docs/container.md says, and those of the compose files."""
+    """Build the images of deploy/Containerfile, as docs/container.md says, and of the compose files."""
     options = build_options()
     print("Building deploy/Containerfile and the images of the compose files", flush=True)
     _build("podman", "build", "-f", "deploy/Containerfile", "-t", "dragoman", *options, ".", cwd=ROOT)
     for file in COMPOSE_FILES:
         compose = ("podman-compose", "--file", file, "--podman-build-args", shlex.join(options))
-        # The cache does not look into what is mounted, so not at our wheel.
+        # The build cache ignores mounted files, and therefore our wheel.
         fresh = ["--no-cache"] if file == "compose-postgresql.yaml" else []
         _build(*compose, "build", *fresh, cwd=ROOT / "deploy", env={**os.environ, "DRAGOMAN_NAME": "unused"})
 
 
 def _build(*command, **options):
-    """Run a build, whose many words are shown if it fails."""
+    """Run a build, and show its output only if it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
     if done.returncode:

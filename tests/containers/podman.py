@@ -1,4 +1,4 @@
-"""Containers of the tests: started with podman, looked at, and removed."""
+"""Containers of the tests, started, inspected and removed with podman."""
 
 import os
 import pty
@@ -16,14 +16,14 @@ LINK = re.compile(r"https?://\S+/login\?code=[\w-]+")
 
 
 def podman(*arguments, check=True):
-    """Run podman, and return the command with its output."""
+    """Run podman and return the completed process."""
     done = subprocess.run(["podman", *map(str, arguments)], capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, f"podman {arguments[0]}: {done.stderr}"
     return done
 
 
 def names(*filters):
-    """Return the names of the containers that there are, also of those that have ended."""
+    """Return the names of all containers, including exited ones."""
     return podman("ps", "--all", "--format", "{{.Names}}", *(f"--filter={each}" for each in filters)).stdout.split()
 
 
@@ -33,7 +33,7 @@ def logs(name):
 
 
 def wait_until(condition):
-    """Wait for a condition that podman has to be asked for, which costs more than to look."""
+    """Wait for a condition that needs a podman call, at longer intervals."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, f"the condition does not hold after {PATIENCE_S} s"
@@ -41,13 +41,13 @@ def wait_until(condition):
 
 
 def wait_for_link(read):
-    """Return the link that a bridge has printed, once it has."""
+    """Wait for the link that a bridge prints, and return it."""
     wait_until(lambda: LINK.search(read()))
     return LINK.search(read())[0]
 
 
 class Running(NamedTuple):
-    """A container with a bridge in it."""
+    """A running container with a bridge."""
 
     name: str
     link: str
@@ -71,7 +71,7 @@ def running(*options, image="dragoman", command=()):
 
 
 class Terminal:
-    """A command at a terminal of its own, as a person has it, with all that it shows."""
+    """A command in a pseudo-terminal, with everything that it shows."""
 
     def __init__(self, command, cwd):
         self.shown = ""
@@ -85,7 +85,7 @@ class Terminal:
         while True:
             try:
                 piece = os.read(self._ours, 65536)
-            except (BlockingIOError, OSError):  # the latter when the command has ended
+            except (BlockingIOError, OSError):  # the latter after the command has exited
                 return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", "", self.shown)
             if not piece:
                 return self.shown
@@ -110,7 +110,7 @@ def at_terminal(*command, cwd):
 
 
 def own(directory, number):
-    """Give a directory to a user, and return it."""
+    """Make a user the owner of a directory, and return the directory."""
     Path(directory).mkdir(exist_ok=True)
     os.chown(directory, number, number)
     return directory

@@ -1,4 +1,4 @@
-"""deploy/compose-postgresql.yaml: two nodes with one PostgreSQL, behind Caddy."""
+"""deploy/compose-postgresql.yaml: two nodes with one PostgreSQL and a Caddy proxy."""
 
 import json
 import re
@@ -22,7 +22,7 @@ INSIDE = ("--url", "http://127.0.0.1:8421/acp", "--token-file", "/home/dragoman/
 
 
 def make_secrets(directory):
-    """Run the commands of the file's head, but for the one that starts it."""
+    """Run the commands in the file's header, except the one that starts the project."""
     head = (directory / FILE).read_text().partition("\nname:")[0]
     commands = re.findall(r"^#   (.*)", head, re.MULTILINE)
     assert commands.pop() == f"docker compose --file {FILE} up --build"
@@ -39,8 +39,8 @@ def token(tmp_path_factory):
     directory = tmp_path_factory.mktemp("deploy")
     shutil.copy(ROOT / "deploy" / FILE, directory)
     make_secrets(directory)
-    # podman 4.3 cannot wait for a healthy container, and starts none that depends on one which depends on another. The
-    # file does without: what starts too early ends, and is started again.
+    # podman 4.3 cannot wait for a healthy container, and does not start indirect dependents. Without dependencies, a
+    # container that starts too early exits and is restarted.
     with composed(FILE, "--no-deps", directory=directory):
         for node in NODES:
             wait_until(lambda node=node: listens(node))
@@ -48,25 +48,25 @@ def token(tmp_path_factory):
 
 
 def run_inside(node, *arguments):
-    """Give a prompt to one node by itself, and return the result."""
+    """Send a prompt directly to one node and return the result."""
     words = ("dragoman", "run", *INSIDE, "--cwd", WORK, "--format", "json", *arguments)
     return json.loads(podman("exec", node, *words).stdout)
 
 
-async def test_a_session_of_one_node_is_used_through_the_other(token):
+async def test_session_of_one_node_is_used_through_the_other(token):
     first = run_inside(NODES[0], "Who are you?")
     second = run_inside(NODES[1], "--session", first["session_id"], "What can you do?")
     assert (first["session_id"], second["stop_reason"]) == (second["session_id"], "end_turn")
 
 
-async def test_a_session_goes_on_through_the_proxy_when_the_container_of_its_node_is_killed(token):
+async def test_session_continues_when_its_nodes_container_is_killed(token):
     trust = trust_of(PROXY)
     session = run_inside(NODES[0], "Who are you?")["session_id"]
     podman("kill", "--signal=KILL", NODES[0])
     async with connect_url(URL, token=token, tls=trust) as agent:
         try:
             loaded = await agent.load_session(session, WORK)
-        except RemoteError as error:  # the node that is gone had the request; its lease has ended now
+        except RemoteError as error:  # the killed node had the request, and its lease has ended now
             assert "ask again" in str(error)
             loaded = await agent.load_session(session, WORK)
         assert "dragoman" in await loaded.ask("Who are you?")

@@ -1,4 +1,4 @@
-"""The image of deploy/Containerfile, run as docs/container.md says."""
+"""The image of deploy/Containerfile, run as documented in docs/container.md."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def volume():
     yield podman("volume", "create").stdout.strip()
 
 
-async def test_the_command_of_the_documentation_shows_a_link_that_opens_the_page(tmp_path):
+async def test_documented_command_prints_a_link_to_the_page(tmp_path):
     command = f'podman run --rm -it -p {ADDRESS}:8421 -v dragoman:/data -v "$PWD:/work" dragoman'
     own(tmp_path, 1000)
     with at_terminal("sh", "-c", command, cwd=tmp_path) as terminal:
@@ -31,7 +31,7 @@ async def test_the_command_of_the_documentation_shows_a_link_that_opens_the_page
     wait_until(lambda: not names())
 
 
-async def test_the_volume_keeps_sessions_and_the_token_for_the_next_container(volume):
+async def test_volume_keeps_sessions_and_token(volume):
     options = (*PUBLISHED, "--volume", f"{volume}:/data")
     with running(*options) as first:
         token = first.token
@@ -45,7 +45,7 @@ async def test_the_volume_keeps_sessions_and_the_token_for_the_next_container(vo
             assert "dragoman" in await loaded.ask("Who are you?")
 
 
-def test_the_agent_is_no_root_and_may_write_in_its_own_places_alone():
+def test_agent_is_not_root_and_writes_only_its_directories():
     with running() as container:
         assert container.exec("id", "--user", "--name") == "dragoman"
         assert container.exec("id", "--user") == "1000"
@@ -56,23 +56,23 @@ def test_the_agent_is_no_root_and_may_write_in_its_own_places_alone():
         assert container.exec("rg", "--version").startswith("ripgrep")
 
 
-def test_sigterm_ends_it_in_order_within_the_grace_period():
+def test_sigterm_stops_the_container_within_the_grace_period():
     with running("--init=false") as container:
         podman("stop", "--time=30", container.name)
         state = podman("inspect", "--format", "{{.State.ExitCode}} {{.State.OOMKilled}}", container.name).stdout
         assert state.split() == ["0", "false"]
 
 
-def test_a_wrong_option_ends_the_container_with_the_code_of_the_command():
+def test_wrong_option_sets_the_containers_exit_code():
     done = podman("run", "--rm", "dragoman", "serve", "--no-such-option", check=False)
     assert done.returncode == 2
     assert "--no-such-option" in done.stderr
     assert podman("run", "--rm", "dragoman", "--version").returncode == 0
 
 
-async def test_files_of_another_owner_are_written_as_that_owner(tmp_path, volume):
+async def test_files_are_written_as_their_owner(tmp_path, volume):
     work = own(tmp_path / "work", 2345)
-    # docker, unlike podman, makes no line for the user in /etc/passwd.
+    # Unlike podman, docker adds no line for the user to /etc/passwd.
     options = ("--user", "2345:2345", "--passwd=false", "--volume", f"{volume}:/data", "--volume", f"{work}:/work")
     with running(*PUBLISHED, *options) as container:
         assert container.exec("id", "--user") == "2345"

@@ -1,4 +1,4 @@
-"""deploy/kubernetes.yaml against the schemas of Kubernetes; no cluster runs it."""
+"""deploy/kubernetes.yaml, validated against the schemas of Kubernetes without a cluster."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""`--in docker:IMAGE` with podman as `docker`: the agent of a bridge runs in a container."""
+"""`--run-in docker:IMAGE` with podman as `docker`."""
 
 import json
 import os
@@ -8,49 +8,49 @@ import pytest
 
 from tests.attach.rig import rigged
 from tests.bridge.viewers import AGENT
-from tests.commands import dragoman
+from tests.commands import start_dragoman
 from tests.containers.podman import names, podman, wait_until
 
 IMAGE = "docker:localhost/dragoman"
 STUBBORN = "trap '' TERM; exec 3<&0 </dev/null; while :; do sleep 1; done"
-"""An agent that neither reads its stdin nor heeds SIGTERM, as one that hangs."""
+"""A hanging agent, which ignores its stdin and SIGTERM."""
 
 
 def agent(log, before=""):
-    """Return the command of the tests' agent, which the container has beside its working directory."""
+    """Return the command of the tests' agent, which is mounted next to the working directory."""
     return ["sh", "-c", f"{before} exec python3 /tests/{AGENT.name} '{json.dumps({'log': str(log)})}'"]
 
 
-def test_our_own_agent_answers_from_the_image_without_its_entry_point(tmp_path):
-    ended = dragoman("run", "--in", IMAGE, "--cwd", str(tmp_path), "Who are you?")
+def test_our_agent_answers_from_the_image(tmp_path):
+    ended = start_dragoman("run", "--run-in", IMAGE, "--cwd", str(tmp_path), "Who are you?")
     assert (ended.returncode, "dragoman" in ended.stdout) == (0, True), ended.stderr
 
 
-def test_an_agent_has_its_directory_under_the_name_of_the_place_and_the_named_variables_alone(tmp_path):
+def test_agent_gets_the_mapped_directory_and_named_variables_only(tmp_path):
     here = tmp_path / "here"
     here.mkdir(mode=0o777)
     here.chmod(0o777)
     command = agent("/work/log", 'printf %s "$A_KEY $ANOTHER" >/work/variable;')
-    place = ["--in", IMAGE, "--map", f"{here}=/work", "--map", f"{AGENT.parent}=/tests", "--env", "A_KEY"]
+    place = ["--run-in", IMAGE, "--map", f"{here}=/work", "--map", f"{AGENT.parent}=/tests", "--pass-env", "A_KEY"]
     variables = {**os.environ, "A_KEY": "a 'quoted' value", "ANOTHER": "x"}
     prompt = '/steps [{"say": "from there"}]'
-    ended = dragoman("run", *place, "--cwd", str(here), prompt, "--", *command, env=variables)
+    ended = start_dragoman("run", *place, "--cwd", str(here), prompt, "--", *command, env=variables)
     assert (ended.returncode, ended.stdout.strip()) == (0, "from there"), ended.stderr
     assert (here / "variable").read_text() == "a 'quoted' value "
     sent = [json.loads(line) for line in (here / "log").read_text().splitlines()]
     assert [each["params"]["cwd"] for each in sent if each["method"] == "session/new"] == ["/work"]
 
 
-def test_the_code_and_the_words_of_an_agent_that_fails_are_told(tmp_path):
+def test_failed_agents_exit_code_and_stderr_are_reported(tmp_path):
     for command, words in ((["sh", "-c", "echo no key >&2; exit 3"], "no key"), (["no-such-agent"], "no-such-agent")):
-        ended = dragoman("run", "--in", IMAGE, "--cwd", str(tmp_path), "hello", "--", *command)
+        ended = start_dragoman("run", "--run-in", IMAGE, "--cwd", str(tmp_path), "hello", "--", *command)
         assert (ended.returncode, words in ended.stderr) == (1, True), ended.stderr
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_the_container_is_gone_when_the_bridge_has_ended_also_one_whose_agent_hangs(end, hangs, tmp_path):
-    place = ["--in", IMAGE, "--map", f"{tmp_path / 'work'}=/work", "--map", f"{AGENT.parent}=/tests"]
+async def test_container_ends_with_the_bridge_even_if_its_agent_hangs(end, hangs, tmp_path):
+    place = ["--run-in", IMAGE, "--map", f"{tmp_path / 'work'}=/work", "--map", f"{AGENT.parent}=/tests"]
     (tmp_path / "work").mkdir()
     (tmp_path / "work").chmod(0o777)
     command = agent("/work/log")
@@ -66,6 +66,6 @@ async def test_the_container_is_gone_when_the_bridge_has_ended_also_one_whose_ag
         wait_until(lambda: not podman("top", name, check=False).stdout)
         if end == "SIGTERM" and not hangs:
             wait_until(lambda: name not in names())
-    # podman's own process for a container is one of the bridge's. One that is killed with the bridge, or because the
-    # agent does not end, leaves a container that has ended.
+    # podman's process for a container is a child of the bridge. If it is killed, with the bridge or because the agent
+    # hangs, an exited container remains.
     podman("rm", "--force", "--time=0", "--ignore", name)

@@ -1,4 +1,4 @@
-"""nginx and Caddy with the configurations that we give to people, but for names, ports and certificates."""
+"""nginx and Caddy with our published configurations, except for names, ports and certificates."""
 
 import shutil
 import socket
@@ -31,11 +31,6 @@ http {{
 """
 
 
-def free_port():
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return listener.getsockname()[1]
-
-
 def program(name):
     found = shutil.which(name, path=f"{ROOT}/.cache/postgresql/bin:/usr/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
     if found is None:
@@ -45,7 +40,7 @@ def program(name):
 
 @contextmanager
 def nginx(folder, port, bridge_port):
-    """Run nginx; gives the certificate by which a client trusts it."""
+    """Run nginx, and yield the certificate by which a client trusts it."""
     authority = Authority(folder)
     certificate, key = authority.issue("server", "localhost")
     site = _changed(
@@ -67,7 +62,7 @@ def nginx(folder, port, bridge_port):
 
 @contextmanager
 def caddy(folder, port, bridge_port):
-    """Run Caddy; gives the certificate of its own authority."""
+    """Run Caddy, and yield the certificate of its authority."""
     site = _changed(
         "Caddyfile", {"127.0.0.1:8421": f"127.0.0.1:{bridge_port}", f"\n{NAME} {{": f"\nlocalhost:{port} {{"}
     )
@@ -81,7 +76,7 @@ def caddy(folder, port, bridge_port):
 
 
 def _changed(name, changes):
-    """Return a configuration with our names for the reader's; each of them has to be there."""
+    """Return a configuration with its example names replaced. Each name must occur."""
     text = (DEPLOY / name).read_text()
     text = "\n" + "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     for old, new in changes.items():

@@ -1,4 +1,4 @@
-"""The files of deploy/ for several nodes: their syntax and their commands, without an engine or a cluster."""
+"""The syntax and commands of the deploy/ files for several nodes, without an engine or a cluster."""
 
 import os
 import secrets
@@ -15,7 +15,7 @@ from tests.bridge.guard.serving import serving
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-def test_all_that_the_compose_file_names_is_in_it():
+def test_compose_file_defines_everything_it_names():
     compose = yaml.safe_load((DEPLOY / "compose-postgresql.yaml").read_text())
     services = compose["services"]
     assert services.keys() == {"db", "tables", "node", "proxy"}
@@ -26,7 +26,7 @@ def test_all_that_the_compose_file_names_is_in_it():
 
 
 def read_commands():
-    """Give the commands of dragoman in both files."""
+    """Return the dragoman commands of both files."""
     compose = yaml.safe_load((DEPLOY / "compose-postgresql.yaml").read_text())
     cluster = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
     yield from (compose["services"][name]["command"] for name in ("tables", "node"))
@@ -36,7 +36,7 @@ def read_commands():
             yield from (container["command"] for container in part["spec"]["template"]["spec"]["containers"])
 
 
-def test_the_commands_in_the_containers_are_commands_of_dragoman(tmp_path):
+def test_container_commands_are_dragoman_commands(tmp_path):
     plain, shells = [], []
     for command in read_commands():
         (shells if command[0] == "sh" else plain).append(command)

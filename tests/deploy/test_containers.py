@@ -1,4 +1,4 @@
-"""The commands of the container files of deploy/, without an engine; `make containers` runs the files with one."""
+"""The commands in the container files of deploy/, without an engine. `make containers` runs the files."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.bridge.guard.serving import send_raw, serving
-from tests.deploy.proxies import free_port
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -29,7 +29,7 @@ def command_of_compose():
     ("command", "address"),
     [(command_of_the_image, "http://127.0.0.1:8421/"), (command_of_compose, "https://agents.example.lan/")],
 )
-def test_the_command_of_a_container_serves_under_the_address_that_people_open(command, address, tmp_path):
+def test_container_command_serves_the_public_url(command, address, tmp_path):
     serve, *options = command()
     assert serve == "serve"
     port = free_port()
@@ -39,7 +39,7 @@ def test_the_command_of_a_container_serves_under_the_address_that_people_open(co
         assert send_raw(port, request.encode()).status == 200
 
 
-def test_the_image_copies_files_that_are_there_and_not_ignored():
+def test_image_copies_existing_files():
     root = DEPLOY.parent
     kept = set(re.findall(r"^!(\S+)", (root / ".dockerignore").read_text(), re.MULTILINE))
     lines = re.findall(r"^COPY (?!--from)(.*)", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The configurations of deploy/ for reverse proxies, with the real proxies before a real bridge."""
+"""The reverse proxy configurations of deploy/, with real proxies and a real bridge."""
 
 import re
 import socket
@@ -8,17 +8,19 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from dragoman.client import Text, connect_url
+from dragoman.client import connect_url
+from dragoman.client.events import TextChunk
 from dragoman.testing import steps
 from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
-from tests.deploy.proxies import caddy, free_port, nginx
+from tests.deploy.proxies import caddy, nginx
+from tests.ports import free_port
 
 AGENT = scripted(*([steps.Say("first"), steps.WaitForCancel()], [steps.Say("Thank you.")]) * 2)
 MIB = 1024 * 1024
 
 
 class Proxied:
-    """A bridge with a proxy before it."""
+    """A bridge and its reverse proxy."""
 
     def __init__(self, served, port, authority):
         self.served = served
@@ -28,11 +30,11 @@ class Proxied:
 
     @property
     def trust(self):
-        """A context of the caller's own: a client that offers HTTP/2 changes the one that it is given."""
+        """A new TLS context for each caller, because a client that offers HTTP/2 modifies it."""
         return ssl.create_default_context(cafile=self.authority)
 
     def ask(self, line, *headers, host=None):
-        """Send the head of a request, with the token, and return the head of the answer."""
+        """Send the head of a request with the token, and return the head of the answer."""
         lines = [f"{line} HTTP/1.1", f"Host: {host or self.host}", self.served.bearer, *headers, "", ""]
         with (
             socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S) as raw,
@@ -42,7 +44,7 @@ class Proxied:
             return read_answer(connection, to_end=False)
 
     def upgrade(self, origin):
-        """Ask for a WebSocket from a page of that origin, and return the answer to that."""
+        """Request a WebSocket from a page of that origin, and return the answer."""
         version, key = "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="
         return self.ask("GET /acp", "Upgrade: websocket", "Connection: Upgrade", version, key, f"Origin: {origin}")
 
@@ -60,29 +62,29 @@ def proxied(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])
-async def test_text_comes_while_the_turn_goes_on_and_a_large_prompt_passes(scheme, proxied, tmp_path):
+async def test_proxy_streams_text_and_passes_a_large_prompt(scheme, proxied, tmp_path):
     url = f"{scheme}://{proxied.host}/acp"
     async with connect_url(url, token=proxied.served.token, tls=proxied.trust) as agent:
         session = await agent.new_session(tmp_path)
         turn = session.prompt("Begin.")
         async for event in turn:
-            if isinstance(event, Text):
+            if isinstance(event, TextChunk):
                 assert event.text == "first"
                 turn.cancel()
         assert await session.ask("x" * (11 * MIB)) == "Thank you."
 
 
-async def test_a_message_above_the_limit_is_refused_or_cut_off(proxied):
-    message = b'"' + b"x" * (18 * MIB) + b'"'
+async def test_message_above_the_limit_is_refused(proxied):
+    message = b'"' + b"x" * (66 * MIB) + b'"'
     headers = {"Authorization": f"Bearer {proxied.served.token}", "Content-Type": "application/json"}
     status = 413
     async with httpx2.AsyncClient(verify=proxied.trust, timeout=TIMEOUT_S) as client:
-        with suppress(httpx2.NetworkError):  # the connection is closed while the message is being sent
+        with suppress(httpx2.NetworkError):  # the connection closes while the message is sent
             status = (await client.post(f"https://{proxied.host}/acp", content=message, headers=headers)).status_code
     assert status == 413
 
 
-async def test_the_link_lets_a_browser_in_over_http_2_with_a_cookie_for_this_host_alone(proxied):
+async def test_link_logs_a_browser_in_over_http2(proxied):
     assert proxied.served.url.startswith(f"https://{proxied.host}/login?code=")
     async with httpx2.AsyncClient(http2=True, verify=proxied.trust, timeout=TIMEOUT_S) as client:
         answer = await client.get(proxied.served.url)
@@ -92,7 +94,7 @@ async def test_the_link_lets_a_browser_in_over_http_2_with_a_cookie_for_this_hos
         assert "<title>Dragoman" in page.text
 
 
-def test_a_foreign_page_and_a_foreign_name_are_refused(proxied):
+def test_foreign_pages_and_names_are_refused(proxied):
     assert proxied.upgrade(f"https://{proxied.host}").status == 101
     assert proxied.upgrade("https://evil.example").status == 403
     assert b"Dragoman" not in proxied.ask("GET /", "Connection: close", host="evil.example").body

@@ -1,4 +1,4 @@
-"""Ask the agent behind a bridge who it is: `python -m tests.docs.ask_bridge ADDRESS HOST` prints its answer."""
+"""`python -m tests.docs.ask_bridge ADDRESS HOST`: sends `initialize` to a bridge and prints the answer."""
 
 import json
 import ssl
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 def ask(address, host):
-    """Send `initialize` with the token of the home, under the name of the host."""
+    """Send `initialize` with the home's token and this Host header."""
     where = urlsplit(address)
     trusting = {"context": ssl._create_unverified_context()} if where.scheme == "https" else {}  # noqa: SLF001 - the certificate is the page's own
     connection = (HTTPSConnection if trusting else HTTPConnection)(where.hostname, where.port, timeout=60, **trusting)

@@ -1,8 +1,8 @@
 """The pages of the documentation, and the commands in them.
 
-A block of `sh` has commands. A block of `console` has commands behind `$ `, and their output. The block without a
-language, or of `text`, that follows a block of `sh` with nothing between them is the output of that block. In no other
-block are there commands: `test_commands.py` holds the pages to this.
+A block of `sh` has commands. A block of `console` has commands after `$ ` and their output. A block without a language,
+or of `text`, directly after a block of `sh` is the output of that block. Other blocks must not contain commands, which
+`test_commands.py` checks.
 """
 
 import re
@@ -13,8 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-# The help of each command, from its parser; these have no examples.
-GENERATED = {"commands.md"}
 
 _FENCED = re.compile(r"^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _OPENING, _CLOSING = {"case", "if", "for", "while"}, {"esac", "fi", "done"}
@@ -23,7 +21,7 @@ _COMMENT = re.compile(r"\s+#\s.*$")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `follows` says that nothing but an empty line is between it and the block before."""
+    """A fenced block. `follows` is True if only an empty line separates it from the previous block."""
 
     language: str
     text: str
@@ -33,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it is written, without its comment; `shown` is its output, where the page shows one."""
+    """A command as written, without its comment. `shown` is its output, if the page shows it."""
 
     page: str
     line: int
@@ -45,12 +43,12 @@ class Command:
 
 
 def name_of(page):
-    """Name a page as people do: two of them are called README.md."""
+    """Return the name of a page. Two pages are called README.md, so these include the directory."""
     return str(page.relative_to(ROOT))
 
 
 def blocks_of(page):
-    """Give the blocks of a page, in order."""
+    """Return the blocks of a page in order."""
     text = page.read_text()
     found, end = [], -1
     for match in _FENCED.finditer(text):
@@ -63,12 +61,12 @@ def blocks_of(page):
 
 
 def prose_of(page):
-    """Give a page without its blocks."""
+    """Return a page without its blocks."""
     return _FENCED.sub("", page.read_text())
 
 
 def commands_of(page):
-    """Give the parts of a page that are to be run, in order: a list of commands for each block, and files to write."""
+    """Return the runnable parts of a page in order: a list of commands per block, and files to write."""
     blocks = blocks_of(page)
     for block, after in pairwise([*blocks, None]):
         if block.language == "sh":
@@ -81,7 +79,7 @@ def commands_of(page):
 
 
 def _of_script(page, block, shown):
-    """Split a script into whole commands; the output of all is that of the last."""
+    """Split a script into whole commands. The output of the block belongs to the last one."""
     commands, lines, start = [], [], block.line
     for number, line in enumerate(block.text.splitlines(), block.line):
         if not lines:
@@ -106,8 +104,8 @@ def _of_console(page, block):
 
 def _is_whole(text):
     try:
-        words = shlex.split(text, comments=True, posix=False)  # which leaves "done" in its quotes
-    except ValueError:  # inside quotes, or behind a backslash
+        words = shlex.split(text, comments=True, posix=False)  # keeps "done" in its quotes
+    except ValueError:  # inside quotes, or after a backslash
         return False
     opened, closed = (sum(word in kind for word in words) for kind in (_OPENING, _CLOSING))
     return opened == closed and not text.endswith("\\")

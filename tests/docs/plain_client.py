@@ -1,4 +1,4 @@
-"""A client for the pages that starts quickly: `plain_client.py COMMAND…` sends an agent one prompt, and denies all."""
+"""`plain_client.py COMMAND…`: a small client that sends one prompt and denies all requests."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ def write(**message):
 
 
 def ask(number, method, **params):
-    """Send a request, and deny what is asked until its own answer comes; an agent that ends answers nothing."""
+    """Send a request and return its answer, or nothing if the agent exits. Deny the agent's requests until then."""
     write(id=number, method=method, params=params)
     for line in agent.stdout:
         try:
@@ -28,7 +28,7 @@ def ask(number, method, **params):
 
 
 def deny(message):
-    """Give the answer to a request of the agent."""
+    """Return the denial of a request from the agent."""
     if message["method"] != "session/request_permission":
         return {"error": {"code": -32601, "message": "Method not found"}}
     rejecting = [option["optionId"] for option in message["params"]["options"] if option["kind"].startswith("reject")]

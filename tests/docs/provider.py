@@ -1,4 +1,4 @@
-"""A model provider for the pages: `python -m tests.docs.provider PORT` answers `Hello.` in the formats of several."""
+"""`python -m tests.docs.provider PORT`: a fake model provider that answers `Hello.` in several formats."""
 
 import sys
 from contextlib import suppress

@@ -1,6 +1,6 @@
-"""What the pages take to be there before their commands are run: files, sessions, servers, programs of others.
+"""The state that a page's commands expect: files, sessions, servers and other programs.
 
-A scene prepares the shell of one page, and gives the words of the page that stand for others, such as the id of a
+A scene prepares the shell of one page. It returns the placeholders of the page and their values, such as the id of a
 session.
 """
 
@@ -8,11 +8,10 @@ import shlex
 import shutil
 import sys
 
-from tests.assistant.local.test_gguf import ARCHITECTURE, head_of
 from tests.docs.pages import ROOT, blocks_of
 
 _SCRIPTED = f"exec {sys.executable} -m dragoman.testing " + shlex.quote('[[{"step": "Say", "text": "Hello."}]]')
-# Programs of others. They begin an agent or a client that speaks ACP; `ssh` and `docker` stay on this machine.
+# Fake versions of other programs. They start an ACP agent or client. `ssh` and `docker` stay on this machine.
 _STAND_INS = {
     "my-agent": _SCRIPTED,
     "opencode": _SCRIPTED,
@@ -22,12 +21,15 @@ _STAND_INS = {
     "docker": "exec my-agent",
     "ollama": "echo success",
 }
-# Programs that would change the machine are refused, so that their commands are listed and not run. `make run` alone
-# is run, in the clone itself: it installs what is in its directory.
+# Programs that would change the machine are refused, so that their commands are listed and not run. `make install` and
+# `make run` are run in this clone: they install only into its directory.
 _REFUSED = ("pip", "pipx", "uv", "uvx", "npm", "npx", "brew", "sudo")
 _REFUSE = 'echo "$0 $* would change this machine: list it in NOT_RUN" >&2; exit 2'
-_MAKE = f'[ "$*" = run ] && exec {shutil.which("make")} --no-print-directory -C {shlex.quote(str(ROOT))} run; {_REFUSE}'
-# What the pages use of a clone.
+_MAKE = f"""case "$*" in
+install|run) exec {shutil.which("make")} --no-print-directory -C {shlex.quote(str(ROOT))} "$1";;
+esac
+{_REFUSE}"""
+# The files of a clone that the pages use.
 _CLONE = ("deploy", "examples")
 _TALK = """
 from dragoman.client import connect_sync
@@ -40,11 +42,11 @@ with connect_sync(["dragoman", "agent"]) as agent:
 """
 WITH_DATABASE = "docs/scaling.md"
 _TICKETS = "mcpServers:\n  tickets:\n    url: http://127.0.0.1:9099/mcp\n"
-_PROVIDER_PORT = 11434  # that of Ollama
+_PROVIDER_PORT = 11434  # Ollama's port
 
 
 def prepare(page, shell, database_server):
-    """Prepare the shell of a page, and give the words to put in place of others."""
+    """Prepare the shell of a page, and return the words to replace in its commands."""
     for name, script in {**_STAND_INS, **dict.fromkeys(_REFUSED, _REFUSE), "make": _MAKE}.items():
         shell.add_program(name, script)
     for name in _CLONE:
@@ -52,9 +54,10 @@ def prepare(page, shell, database_server):
     return _SCENES[page](shell, database_server) or {} if page in _SCENES else {}
 
 
-def _code_to_search(shell, _):
-    (shell.cwd / "src").mkdir()
-    (shell.cwd / "src" / "main.py").write_text("# TODO: begin\n")
+def _clone(shell, _):
+    for directory in (".zsh/completions", ".config/fish/completions"):
+        (shell.home / directory).mkdir(parents=True)
+    return {"REPOSITORY": str(ROOT)}
 
 
 def _project(shell, _):
@@ -63,7 +66,7 @@ def _project(shell, _):
 
 
 def _file_of(page, name, language="json"):
-    """Give the scene in which a file has the text of the first block of that language."""
+    """Return a scene with a file that contains the first block of that language."""
 
     def write(shell, _):
         text = next(block.text for block in blocks_of(ROOT / page) if block.language == language)
@@ -92,9 +95,7 @@ def _one_session_and_a_server(shell, _):
 
 
 def _sessions_and_a_bridge(shell, _):
-    for directory in (".zsh/completions", ".config/fish/completions"):
-        (shell.home / directory).mkdir(parents=True)
-    words = _two_sessions(shell, _)
+    words = _one_session_and_a_server(shell, _)
     _bridge(shell, _)
     return words
 
@@ -107,10 +108,6 @@ def _providers(shell, _):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         shell.set(name, "sk-a-key")
     _start_module(shell, f"tests.docs.provider {_PROVIDER_PORT}")
-
-
-def _model_file(shell, _):
-    (shell.cwd / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf").write_bytes(head_of(ARCHITECTURE))
 
 
 def _database(shell, server):
@@ -128,19 +125,19 @@ def _servers_of_others(shell, _):
 
 
 def _start_module(shell, module):
-    """Start a server of the tests, and give what it prints when it is ready."""
+    """Start a server of the tests, and return the line that it prints when it is ready."""
     return shell.start(f"env PYTHONPATH={shlex.quote(str(ROOT))} {sys.executable} -m {module}", bool)
 
 
 _SCENES = {
-    "README.md": _code_to_search,
-    "docs/bridge.md": _project,
+    "README.md": _clone,
+    "docs/container.md": _project,
     "docs/browser.md": _file_of("docs/browser.md", "agents.json"),
     "docs/check.md": _bridge,
-    "docs/data.md": _one_session_and_a_server,
-    "docs/local-models.md": _model_file,
     "docs/mcp.md": _servers_of_others,
+    "docs/install.md": _clone,
     "docs/models.md": _providers,
+    "docs/quickstart.md": _providers,
     WITH_DATABASE: _database,
     "docs/sessions.md": _sessions_and_a_bridge,
 }

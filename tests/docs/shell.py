@@ -1,7 +1,7 @@
-"""A shell for the commands of one page: a directory, a home and, where the system can, a network of its own.
+"""A shell for the commands of one page, with a separate directory, home and, if possible, network.
 
-The network is a namespace, so that ports are free whatever else the machine runs; without namespaces the pages that
-open ports take turns (`one_at_a_time`). Variables and the current directory pass from one command to the next.
+The network is a namespace, so that no other program uses its ports. Without namespaces, pages that open ports run one
+at a time (`one_at_a_time`). Variables and the current directory pass from one command to the next.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 PATIENCE_S = 100
 _BIN = Path(sys.executable).parent
-# As the first command of a shell: what a command sets and where it goes is there for the next.
+# The first command of each shell: it restores the variables and the directory of the previous command.
 _REMEMBER = "set -a; [ ! -f {0} ] || . {0}; cd \"$(cat {1})\" || exit; trap 'export -p > {0}; pwd > {1}' EXIT\n"
 _GO_ON = 'set -a; [ ! -f {0} ] || . {0}; cd "$(cat {1})" || exit; exec '
 _NOT_OURS = ("DRAGOMAN_", "OTEL_", "MAKE", "MFLAGS", "PYTEST_", "PYTHON", "XDG_", "COLUMNS")
@@ -29,7 +29,7 @@ _NOT_OURS = ("DRAGOMAN_", "OTEL_", "MAKE", "MFLAGS", "PYTEST_", "PYTHON", "XDG_"
 
 @cache
 def namespace_command():
-    """Give the command that makes a network of its own; empty where there can be none."""
+    """Return the command that creates a network namespace, or nothing if the system cannot."""
     command = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     tried = [*command, "ip", "link", "set", "lo", "up"]
     if not (shutil.which("unshare") and shutil.which("nsenter") and shutil.which("ip")):
@@ -39,7 +39,7 @@ def namespace_command():
 
 @contextmanager
 def network():
-    """Give the words that put a command into a network of its own."""
+    """Return the prefix that runs a command in a network namespace."""
     if not namespace_command():
         with one_at_a_time():
             yield []
@@ -53,14 +53,14 @@ def network():
 
 @contextmanager
 def one_at_a_time():
-    """Let the workers of a test run take turns."""
+    """Hold a lock between the workers of a test run."""
     with Path(tempfile.gettempdir(), f"dragoman-docs-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 class PageShell:
-    """Runs commands one after another; those that go on are started, and stopped when they are in the way."""
+    """Runs commands in sequence. Long-running ones are started, and stopped when another one needs their place."""
 
     def __init__(self, directory, into_network):
         self.cwd, self.home, self.bin = (directory / name for name in ("work", "home", "bin"))
@@ -80,18 +80,23 @@ class PageShell:
         own = {"HOME": str(self.home), "PATH": path, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         return {**kept, **own}
 
+    @property
+    def current_directory(self):
+        """The current directory after the last command."""
+        return Path((self._files / "cwd").read_text().strip())
+
     def set(self, variable, value):
-        """Set a variable for the commands that come."""
+        """Set a variable for later commands."""
         self._environment[variable] = value
 
     def add_program(self, name, script):
-        """Put a program on the PATH."""
+        """Put a program on PATH."""
         program = self.bin / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o700)
 
     def run(self, text, *, given="", typed=None):
-        """Run a command to its end; `given` is what it reads, `typed` what a person types at its terminal."""
+        """Run a command to its end. `given` is its stdin, and `typed` the user's input in its terminal."""
         command = [*self._into_network, "sh", "-c", _REMEMBER.format(*self._memory) + text]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with (
@@ -122,7 +127,7 @@ class PageShell:
             os.close(theirs)
 
     def start(self, text, is_ready):
-        """Start a command that goes on, and wait until what it printed says that it is ready."""
+        """Start a long-running command, and wait until its output shows that it is ready."""
         number = len(list(self._files.glob("printed-*")))
         printed, said = (self._files / f"{name}-{number}" for name in ("printed", "said"))
         command = [*self._into_network, "sh", "-c", _GO_ON.format(*self._memory) + text]
@@ -141,12 +146,12 @@ class PageShell:
         return printed.read_text() + said.read_text()
 
     def finish(self):
-        """Wait for the end of the command that was started last."""
+        """Wait for the end of the last started command."""
         text, process, said = self._running.pop()
         assert process.wait(PATIENCE_S) == 0, f"{text} ended with {process.returncode}: {said.read_text()}"
 
     def stop(self, begins):
-        """Stop the commands with this beginning, as Ctrl-C does; the last first."""
+        """Interrupt the commands with this prefix, latest first."""
         stopped = [each for each in reversed(self._running) if each[0].startswith(begins)]
         self._running = [each for each in self._running if each not in stopped]
         codes = [_interrupt(process) for _, process, _ in stopped]
@@ -157,7 +162,7 @@ class PageShell:
 
 
 def _interrupt(process):
-    """Give the exit code of a process that gets Ctrl-C; one that goes on is killed."""
+    """Send Ctrl-C to a process and return its exit code. Kill it if it does not exit."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
     try:

@@ -1,13 +1,13 @@
-"""The API reference has every public name."""
+"""The generated API reference has every public name."""
 
 import importlib
 import re
 from types import ModuleType
 
-import pytest
+from scripts.site import api_pages
+from tests.table import each_row
 
-from tests.docs.test_documentation import ROOT
-
+TEXTS = api_pages.generate()
 PAGES = {
     "dragoman.client": "api-client.md",
     "dragoman.client.errors": "api-client.md",
@@ -21,9 +21,9 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("module", PAGES)
-def test_every_public_name_of_a_module_is_in_the_reference_with_its_meaning(module):
-    page = (ROOT / "docs" / PAGES[module]).read_text()
+@each_row("module", PAGES)
+def test_every_public_name_is_in_the_reference(module):
+    page = TEXTS[PAGES[module]]
     [part] = re.findall(rf"^## {re.escape(module)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
     entries = dict(re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", part, re.DOTALL | re.MULTILINE))
     imported = importlib.import_module(module)
@@ -33,14 +33,14 @@ def test_every_public_name_of_a_module_is_in_the_reference_with_its_meaning(modu
     assert "async def" not in page
 
 
-def test_the_index_of_the_reference_names_what_the_pages_have():
-    index = (ROOT / "docs/api.md").read_text()
+def test_reference_index_matches_its_pages():
+    index = TEXTS["api.md"]
     for page in set(PAGES.values()):
-        names = re.findall(r"^### (\w+)", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+        names = re.findall(r"^### (\w+)", TEXTS[page], re.MULTILINE)
         assert [name for name in names if f"]({page}#{name.lower()})" not in index] == []
 
 
-def test_methods_that_are_no_part_of_the_api_are_not_in_the_reference():
-    page = (ROOT / "docs/api-client.md").read_text()
+def test_internal_methods_are_not_in_the_reference():
+    page = TEXTS["api-client.md"]
     assert "await run(prompt: Prompt" in page
     assert "unless_cancelled" not in page

@@ -1,4 +1,4 @@
-"""The commands and options that the documentation names exist; those of its blocks are run by test_run_commands.py."""
+"""The documented commands and options exist. test_run_commands.py runs the commands in blocks."""
 
 import importlib.util
 import json
@@ -7,11 +7,10 @@ import shlex
 import tomllib
 from itertools import takewhile
 
-import pytest
-
 from dragoman.cli.commands import build_parser
 from dragoman.cli.completion import list_completions
-from tests.docs.pages import GENERATED, PAGES, ROOT, blocks_of, commands_of, name_of, prose_of
+from tests.docs.pages import PAGES, ROOT, blocks_of, commands_of, prose_of
+from tests.table import each_row
 
 COMMANDS = {
     command.name: {option.name for option in command.options}
@@ -19,24 +18,23 @@ COMMANDS = {
     for command in (top, *top.actions)
 }
 OPTIONS = set().union(*COMMANDS.values())
-WITH_EXAMPLES = [page for page in PAGES if page.name not in GENERATED]
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
 LANGUAGES = {"", "text", "sh", "console", "python", "json", "yaml", "toml"}
 PROGRAMS = r"(?:dragoman|pip|pipx|uvx?|npm|npx|docker|podman|make|git|python3?|ssh|curl|sudo|mkdir|export) "
 ARGUMENT = r"[a-zA-Z~/.\"'-][\w~/.\"'-]*(?:\s|$)"
-# Pages whose text has prompts, and commands of agents, in backticks.
-OF_AGENTS = {"guide.md", "tools.md"}
-# In front of a command: the prompt of a shell, a step of a workflow, variables; a clone, a package, a container.
+# Pages whose text has prompts and agents' commands in backticks.
+OF_AGENTS = {"models.md", "permissions.md", "quickstart.md"}
+# Prefixes of a command: a shell prompt, a workflow step, variables, a clone, a package or a container.
 BEFORE = r"(?:\$ |- run: |[A-Z_]+=\S+ )*(?:\.venv/bin/|uvx (?:--from \S+ )?|docker compose exec dragoman )?"
 
 
 def per_page(pages):
-    return pytest.mark.parametrize("page", pages, ids=name_of)
+    return each_row("page", pages)
 
 
 def spans_of(page):
-    """Give what stands in backticks in the text of a page, and each line of its commands and its workflows."""
+    """Return the code spans of a page, and each line of its commands and workflows."""
     spans = [span.strip() for _, span in re.findall(r"(`+)(.+?)\1", prose_of(page))]
     commands = [part for part in commands_of(page) if isinstance(part, list)]
     steps = [line for block in blocks_of(page) if block.language == "yaml" for line in block.text.splitlines()]
@@ -44,13 +42,13 @@ def spans_of(page):
 
 
 def words_of(text):
-    """Split a command as far as the shell's next one."""
+    """Split a command up to the next shell command."""
     words = shlex.split(text, comments=True)
     return list(takewhile(lambda word: word not in {"|", "||", "&", "&&", ">", ">>", "<"}, words))
 
 
 def invocations_of(page):
-    """Give the arguments of every dragoman on a page, in text, in commands and in entries of editors."""
+    """Return the arguments of every dragoman call on a page: in text, commands and editor settings."""
     for span in spans_of(page):
         for command in re.findall(rf"(?:^|\| |&& ){BEFORE}dragoman (?=[a-z-])(.*)", span):
             yield words_of(command)
@@ -60,7 +58,7 @@ def invocations_of(page):
 
 
 def entries_of(value):
-    """Give the arguments of each entry that starts dragoman."""
+    """Return the arguments of each editor entry that starts dragoman."""
     if isinstance(value, dict):
         if str(value.get("command", "")).endswith("dragoman"):
             yield value["args"]
@@ -71,12 +69,12 @@ def entries_of(value):
 
 
 def is_mention(words):
-    """Say whether a command is only named, without an argument."""
+    """Return whether a command is only named, without arguments."""
     return " ".join(words) in COMMANDS or words in (["--version"], ["--help"])
 
 
-@per_page(WITH_EXAMPLES)
-def test_a_command_is_one_that_its_parser_takes(page):
+@per_page(PAGES)
+def test_documented_commands_are_valid(page):
     for words in invocations_of(page):
         if not is_mention(words):
             assert words[0] in COMMANDS, words
@@ -84,19 +82,19 @@ def test_a_command_is_one_that_its_parser_takes(page):
 
 
 @per_page(PAGES)
-def test_a_table_of_options_has_options_that_exist(page):
+def test_documented_options_exist(page):
     cells = re.findall(r"^\| (`--[^|]*) \|", page.read_text(), re.MULTILINE)
     named = {option for cell in cells for option in re.findall(r"`(--[a-z][a-z-]*)", cell)}
     assert named <= OPTIONS
 
 
-def test_the_pages_show_every_command():
-    shown = {words[0] for page in WITH_EXAMPLES for words in invocations_of(page)}
+def test_every_command_is_documented():
+    shown = {words[0] for page in PAGES for words in invocations_of(page)}
     assert {name.split()[0] for name in COMMANDS} <= shown
 
 
 @per_page(PAGES)
-def test_targets_extras_and_programs_of_the_repository_exist(page):
+def test_documented_targets_extras_and_programs_exist(page):
     spans = [] if page.name in OF_AGENTS else spans_of(page)
     assert {target for span in spans for target in re.findall(r"^make ([a-z-]+)", span)} <= TARGETS
     extras = {name for names in re.findall(r"dragoman\[([a-z,-]+)\]", page.read_text()) for name in names.split(",")}
@@ -108,9 +106,9 @@ def test_targets_extras_and_programs_of_the_repository_exist(page):
             assert (ROOT / file).exists(), file
 
 
-@per_page(WITH_EXAMPLES)
-def test_commands_stand_in_blocks_of_sh_or_console(page):
-    """Others would not be run."""
+@per_page(PAGES)
+def test_commands_are_in_sh_or_console_blocks(page):
+    """Commands in other blocks would not be run."""
     for block in blocks_of(page):
         assert block.language in LANGUAGES, f"line {block.line}"
         if block.language in ("", "text"):
@@ -118,8 +116,8 @@ def test_commands_stand_in_blocks_of_sh_or_console(page):
     assert not re.search(rf"^(?: {{4}}|\t)\s*{BEFORE}{PROGRAMS}", prose_of(page), re.MULTILINE)
 
 
-def test_every_exit_code_of_the_help_of_run_is_on_its_page():
+def test_exit_codes_of_run_are_documented():
     codes = re.findall(r"\b(\d+)\s[a-z]", build_parser("run").format_help().partition("Exit codes:")[2])
     assert codes == ["0", "1", "2", "3", "4", "5", "6", "124", "130"]
-    page = (ROOT / "docs" / "run.md").read_text()
+    page = (ROOT / "docs" / "ci.md").read_text()
     assert [code for code in codes if f"\n| {code} | " not in page] == []

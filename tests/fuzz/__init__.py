@@ -1,4 +1,4 @@
-"""Fuzz targets: coverage-guided where atheris is there, a seed corpus that replays anywhere.
+"""Fuzz targets: coverage-guided if atheris is installed, with a seed corpus that can always be replayed.
 
-`python -m tests.fuzz --seconds 300 [TARGET…]` runs them; what they find and learn goes to `.cache/fuzz`.
+`python -m tests.fuzz --seconds 300 [TARGET…]` runs them. Findings and the grown corpus are in `.cache/fuzz`.
 """

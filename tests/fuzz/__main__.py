@@ -1,4 +1,4 @@
-"""Run the fuzz targets, one after the other; exit 1 with the reproducer when one finds something."""
+"""Run the fuzz targets in sequence. Exit with 1 and the reproducer after a finding."""
 
 import argparse
 import sys

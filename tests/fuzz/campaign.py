@@ -1,4 +1,4 @@
-"""A run of one target in a child process: its corpus, its options, and its outcome."""
+"""A run of one target in a child process, with its corpus, options and outcome."""
 
 import importlib.util
 import re
@@ -12,11 +12,11 @@ SEEDS = Path(__file__).parent / "corpus"
 FINDINGS = ROOT / ".cache" / "fuzz"
 MAX_INPUT_BYTES = 8192
 INPUT_TIMEOUT_S = 30
-"""An input that takes longer is a finding; a busy machine needs a few milliseconds."""
+"""A slower input is a finding. Even a busy machine needs only milliseconds."""
 MAX_RSS_MB = 1024
 IN_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
-"""The kernel counts the memory of a process that starts another one as used by that one, and libFuzzer believes it: a
-worker of pytest may have more than the limit. A shell between them has little."""
+"""libFuzzer reads its peak memory from the kernel, which includes the memory of the process that started it. A pytest
+worker may exceed the limit, so a small shell starts libFuzzer."""
 
 GRACE_S = 60
 
@@ -24,7 +24,7 @@ WHY_NOT = "atheris is not here (it needs CPython 3.11 to 3.13 on Linux or macOS)
 
 
 class Outcome(NamedTuple):
-    """The outcome of a run."""
+    """The outcome of one run."""
 
     exit_code: int
     inputs: int
@@ -32,12 +32,12 @@ class Outcome(NamedTuple):
 
 
 def is_possible():
-    """Tell whether atheris is installed."""
+    """Return whether atheris is installed."""
     return importlib.util.find_spec("atheris") is not None
 
 
 def run(target, seconds, *, findings=FINDINGS):
-    """Fuzz one target for so many seconds; the corpus grows under `findings`, and crashes are kept there."""
+    """Fuzz one target for some seconds. The grown corpus and crashes are stored under `findings`."""
     grown = findings / target
     grown.mkdir(parents=True, exist_ok=True)
     options = [
@@ -63,6 +63,6 @@ def run(target, seconds, *, findings=FINDINGS):
 
 
 def replay_command(target, output):
-    """The command that shows a finding again, from the output of the run that found it."""
+    """Return the command that reproduces a finding, from the output of its run."""
     written = re.search(r"Test unit written to (\S+)", output)
     return f"{sys.executable} -m tests.fuzz.engine {target} {written[1]}" if written else None

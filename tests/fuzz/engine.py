@@ -1,4 +1,4 @@
-"""One target under atheris, in this process, which libFuzzer ends: `python -m tests.fuzz.engine TARGET [OPTION…]`."""
+"""`python -m tests.fuzz.engine TARGET [OPTION…]`: one target under atheris. libFuzzer ends this process."""
 
 import sys
 
@@ -13,7 +13,7 @@ def main():
 
     def judge(data):
         provider = atheris.FuzzedDataProvider(data)
-        # The last byte decides; seeds are text, and end in a newline, which is even.
+        # The last byte selects the check. Seeds are text and end with a newline, which is even.
         if provider.ConsumeBool():
             target.check_made(provider)
         else:

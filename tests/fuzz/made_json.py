@@ -1,4 +1,4 @@
-"""JSON built from the protocol's types by the bytes of a fuzzer: mostly right, wrong here and there."""
+"""JSON built from the protocol's types and a fuzzer's bytes, mostly valid with some mistakes."""
 
 import json
 from functools import cache
@@ -35,7 +35,7 @@ _MAX_DEPTH = 8
 
 
 def make_text(provider, type_):
-    """The JSON text of a value of a type."""
+    """Return the JSON text of a value of a type."""
     return json.dumps(make(provider, _info(type_)), ensure_ascii=provider.ConsumeBool()).encode()
 
 
@@ -45,7 +45,7 @@ def _info(type_):
 
 
 def make(provider, info, *, secret=False, depth=0):
-    """A value that fits a type, or one that does not."""
+    """Return a value that usually fits a type."""
     if provider.ConsumeIntInRange(0, _WRONG_ONE_IN) == 1 and not secret:
         return provider.PickValueInList(_ODD)
     match info:

@@ -1,4 +1,4 @@
-"""Two peers under arbitrary schedules: whatever is interleaved, the promises of the peer's docstring hold."""
+"""Two peers under arbitrary schedules keep the promises of the peer's docstring."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.json import decode
 
-from dragoman.errors import ConnectionClosed, ErrorCode, RemoteError, RpcError
+from dragoman.errors import ConnectionClosedError, ErrorCode, RemoteError, RpcError
 from dragoman.wire import Peer, memory_pair
 
 PATIENCE_S = 20
-"""Far beyond what a schedule needs on a busy machine: over it, something hangs."""
+"""No schedule needs this long, even on a busy machine, so a slower one hangs."""
 
 SIDES = st.sampled_from((0, 1))
 GARBAGE = st.sampled_from(
@@ -46,7 +46,7 @@ every_schedule = settings(max_examples=2000 if os.environ.get("DRAGOMAN_SOAK") e
 
 
 class Tap:
-    """A transport that writes down the lines that go through it."""
+    """A transport that records its lines."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -61,7 +61,7 @@ class Tap:
 
 
 class Side:
-    """One peer with what it saw, what it sent and what it still waits for."""
+    """One peer with its received messages, sent messages and pending calls."""
 
     def __init__(self, transport):
         self.tap = Tap(transport)
@@ -81,7 +81,7 @@ class Side:
             case "wait":
                 await self.gate.wait()
             case "tell":
-                number = await self.tell("slow" if token % 2 else "quick")
+                number = await self.notify("slow" if token % 2 else "quick")
                 return [token, number]
             case "refuse":
                 raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, token)
@@ -108,21 +108,21 @@ class Side:
         if method == "torn":
             raise asyncio.CancelledError
 
-    async def tell(self, method):
-        """Send the next notification."""
+    async def notify(self, method):
+        """Send the next numbered notification."""
         number = len(self.sent)
         self.sent.append(number)
         await self.peer.notify(method, number)
         return number
 
     async def calls_ended(self):
-        """Wait until every call came to something."""
+        """Wait until every call has ended."""
         if self.calls:
             await asyncio.wait([call for _, _, call in self.calls])
 
 
 class Conversation:
-    """Two sides, and the steps that a schedule is made of."""
+    """Two sides, and the steps of a schedule."""
 
     def __init__(self, tasks):
         near, far = memory_pair()
@@ -131,15 +131,15 @@ class Conversation:
         self.tokens = 0
         self.cancelled = set()
 
-    async def take(self, step, at, what):
-        """Do one step."""
+    async def step(self, step, at, what):
+        """Run one step."""
         side = self.sides[at]
         match step:
             case "call":
                 self.tokens += 1
                 side.calls.append((what, self.tokens, self.tasks.create_task(self.call(at, what, self.tokens))))
             case "notify":
-                self.tasks.create_task(side.tell(what))
+                self.tasks.create_task(side.notify(what))
                 await asyncio.sleep(0)
             case "cancel" if what < len(side.calls):
                 side.calls[what][2].cancel()
@@ -160,21 +160,21 @@ class Conversation:
                     await asyncio.sleep(0)
 
     async def call(self, at, method, token):
-        """Call the other side; the answer is this call's own, and behind the notifications that came before it."""
+        """Call the other side. Check that the answer belongs to this call and follows earlier notifications."""
         side = self.sides[at]
         try:
             given, number = decode(await side.peer.call(method, Raw(b"%d" % token)))
         except RemoteError as error:
             assert error.code in ALLOWED_CODES[method]
             return error
-        except (ConnectionClosed, asyncio.CancelledError) as error:
+        except (ConnectionClosedError, asyncio.CancelledError) as error:
             return error
         assert given == token
         assert number is None or number in side.seen
         return given
 
-    async def let_finish(self):
-        """Open all gates and let both sides hear, until every call is answered."""
+    async def finish(self):
+        """Open all gates and resume both sides until every call is answered."""
         for side in self.sides:
             side.gate.set()
             side.tap.resume_reading()
@@ -182,12 +182,12 @@ class Conversation:
             await side.calls_ended()
 
     def check_order(self):
-        """Each side saw what the other sent, from the first on, in order, nothing twice."""
+        """Check that each side received the other's notifications in order and once."""
         for side, other in zip(self.sides, reversed(self.sides), strict=True):
             assert side.seen == other.sent[: len(side.seen)]
 
     def check_answers(self):
-        """No request ran twice, and no id was answered twice."""
+        """Check that no request ran twice and no id was answered twice."""
         for side in self.sides:
             assert all(count == 1 for count in side.handled.values())
             answers = [json.loads(line) for line in side.tap.lines if b'"method"' not in line]
@@ -196,7 +196,7 @@ class Conversation:
 
 
 def run(scenario):
-    """Run a scenario in a loop of its own: it ends in time, leaves no task, and nothing is raised unseen."""
+    """Run a scenario in a new loop. It must end in time, leave no task and raise no unseen exception."""
     alarms = []
 
     async def bounded():
@@ -223,13 +223,13 @@ def _quiet(caplog):
 @given(SCHEDULES)
 @example([("call", 0, "tell"), ("notify", 1, "torn"), ("notify", 1, "slow"), ("call", 0, "tell")])
 @example([("anonymous", 0, "wait"), ("anonymous", 0, "wait"), ("tick", 0, 4)])
-def test_every_call_is_answered_once_and_behind_the_notifications_before_it(schedule):
+def test_calls_are_answered_once_and_after_earlier_notifications(schedule):
     async def scenario(conversation):
         async with conversation.sides[0].peer, conversation.sides[1].peer:
             for step in schedule:
-                await conversation.take(*step)
+                await conversation.step(*step)
                 conversation.check_order()
-            await conversation.let_finish()
+            await conversation.finish()
             for at in (0, 1):
                 await conversation.call(at, "echo", -1 - at)
         conversation.check_order()
@@ -247,20 +247,20 @@ def test_every_call_is_answered_once_and_behind_the_notifications_before_it(sche
 @every_schedule
 @given(SCHEDULES, SIDES, st.booleans())
 @example([("call", 1, "wait"), ("call", 0, "wait"), ("deaf", 0, True)], 1, True)
-def test_closing_at_any_moment_ends_every_call_and_leaves_nothing_behind(schedule, first, tick):
+def test_closing_at_any_moment_ends_every_call(schedule, first, tick):
     async def scenario(conversation):
         sides = [conversation.sides[first], conversation.sides[1 - first]]
         async with sides[1].peer:
             async with sides[0].peer:
                 for step in schedule:
-                    await conversation.take(*step)
+                    await conversation.step(*step)
                 if tick:
                     await asyncio.sleep(0)
             await sides[0].calls_ended()
             sides[1].tap.resume_reading()
             sides[1].gate.set()
             await sides[1].calls_ended()
-            with pytest.raises(ConnectionClosed):
+            with pytest.raises(ConnectionClosedError):
                 await sides[1].peer.call("echo", 0)
         conversation.check_order()
         conversation.check_answers()
@@ -271,7 +271,7 @@ def test_closing_at_any_moment_ends_every_call_and_leaves_nothing_behind(schedul
 @pytest.mark.soak
 @every_schedule
 @given(st.lists(st.tuples(SIDES, st.integers(1, 200_000), st.sampled_from(("quick", "slow"))), max_size=12), SIDES)
-def test_a_peer_that_is_not_read_waits_and_loses_nothing(messages, deaf):
+def test_unread_peer_waits_and_loses_nothing(messages, deaf):
     async def scenario(conversation):
         sides = conversation.sides
         async with sides[0].peer, sides[1].peer:

@@ -1,4 +1,4 @@
-"""Our bridge in front of agents that speak stdio."""
+"""Our bridge in front of agents on stdio."""
 
 import sys
 
@@ -6,7 +6,7 @@ from tests.commands import scripted
 
 
 def bridge(*agent, options=()):
-    return [sys.executable, "-m", "dragoman", "serve", "--json", "--port", "0", *options, "--", *agent]
+    return [sys.executable, "-m", "dragoman", "serve", "--format", "json", "--port", "0", *options, "--", *agent]
 
 
 def scripted_bridge(*turns, options=()):

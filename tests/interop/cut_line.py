@@ -1,11 +1,11 @@
-"""A line to a server that can be cut: every connection over it dies at once, and new ones can be made."""
+"""A proxy that can cut all connections at once. New connections can be opened afterwards."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
 
 
 class CutLine:
-    """Passes bytes both ways."""
+    """Copies bytes both ways."""
 
     def __init__(self):
         self.port = 0
@@ -14,7 +14,7 @@ class CutLine:
         self._ends = set()
 
     def cut(self):
-        """Let every connection die, without a word."""
+        """Abort every connection."""
         self.cuts += len(self._ends)
         for writer in self._ends:
             writer.transport.abort()

@@ -1,4 +1,4 @@
-"""The official SDKs' peers as commands; the ones on Node are skipped, visibly, where Node is not."""
+"""The commands of the official SDKs' peers. Peers on Node are skipped visibly without Node."""
 
 import shutil
 import sys
@@ -26,7 +26,7 @@ CLIENTS = [python_peer("python_client.py"), node_peer("typescript_client.mjs")]
 
 
 def python_v2_peer(file):
-    """The release of the Python SDK with version 2 conflicts with the one above: it has its own environment."""
+    """The release of the Python SDK with version 2 conflicts with the other one, so it has its own environment."""
     python = PEERS.parent.parent / ".cache" / "peers" / "acp-v2" / "bin" / "python"
     made = "make .cache/peers/acp-v2/.made installs it"
     missing = pytest.mark.skipif(

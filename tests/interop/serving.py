@@ -1,4 +1,4 @@
-"""Servers as commands that say in their first line where they are."""
+"""Servers as commands that print their URL in the first line."""
 
 import asyncio
 import json
@@ -11,10 +11,10 @@ from dragoman.proc import EVERYTHING, Supervisor
 
 @asynccontextmanager
 async def served(command, **options):
-    """Start one and yield its own description."""
+    """Start a server and yield its description."""
     async with asyncio.timeout(50), Supervisor() as supervisor:
         child = await supervisor.start(command, inherit=EVERYTHING, **options)
-        read_fd, write_fd = child.take_stdio()
+        read_fd, write_fd = child.claim_stdio()
         with open(read_fd, "rb") as output, open(write_fd, "wb"):
             yield json.loads(await asyncio.to_thread(output.readline))
             await child.stop(grace_s=0)
@@ -22,7 +22,7 @@ async def served(command, **options):
 
 @contextmanager
 def standing(command, home):
-    """Start one that several tests share, with a home of its own."""
+    """Start a server that several tests share, with its own home directory."""
     environment = {**os.environ, "DRAGOMAN_HOME": str(home)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
         try:

@@ -1,4 +1,4 @@
-"""Our client and our bridge, over each transport: what is on the wire passes unharmed, and `--url` works."""
+"""Our client and our bridge over each transport: messages pass unchanged, and `--url` works."""
 
 import asyncio
 import os
@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.json import decode, encode
 
-from dragoman.client import Decision, Text, allow_all, ask, connect_url
+from dragoman.client import connect_url
+from dragoman.client.events import TextChunk
+from dragoman.client.policies import Decision, allow_all, ask_user
 from dragoman.errors import RpcError
 from dragoman.protocol.url import open_url
 from dragoman.testing import steps
@@ -56,7 +58,7 @@ class Echoing:
 
 
 class Raw:
-    """Takes what comes, as it comes."""
+    """Stores received lines unchanged."""
 
     def __init__(self):
         self.lines = asyncio.Queue()
@@ -79,6 +81,7 @@ async def raw_end(server, way):
         await transport.close()
 
 
+@pytest.mark.basic
 @both
 async def test_unknown_fields_and_methods_pass_both_ways(way):
     async with served(bridge(sys.executable, "-c", ECHO)) as server:
@@ -96,7 +99,7 @@ async def test_unknown_fields_and_methods_pass_both_ways(way):
 
 
 @both
-async def test_string_ids_come_back_to_the_letter(way):
+async def test_string_ids_are_returned_unchanged(way):
     async with served(bridge(sys.executable, "-c", ECHO)) as server, raw_end(server, way) as (transport, lines):
         for request_id, method, params in [
             ("begin", "initialize", {"protocolVersion": 1}),
@@ -120,15 +123,15 @@ async def test_a_conversation_over_the_bridge(way, tmp_path):
         connect_url(server["acp"], token=server["token"], transport=way, policy=allow_all()) as agent,
     ):
         session = await agent.new_session(tmp_path)
-        texts = [event.text async for event in session.prompt("go") if isinstance(event, Text)]
+        texts = [event.text async for event in session.prompt("go") if isinstance(event, TextChunk)]
         assert texts == ["a ", "outcome: selected yes", "b"]
         loaded = await agent.load_session(session.id, tmp_path)
-        history = [event.text for event in loaded.history if isinstance(event, Text)]
+        history = [event.text for event in loaded.history if isinstance(event, TextChunk)]
         assert "".join(history) == "".join(texts)
         assert await loaded.ask("again") == "".join(texts)
 
 
-async def test_a_line_that_is_cut_in_a_turn_loses_nothing(tmp_path):
+async def test_connection_cut_during_a_turn_loses_nothing(tmp_path):
     before = [steps.Say(f"{number} ") for number in range(100)]
     after = [steps.Say(f"{number} ") for number in range(100, 200)]
     async with cut_line() as line:
@@ -141,9 +144,9 @@ async def test_a_line_that_is_cut_in_a_turn_loses_nothing(tmp_path):
         async with served(scripted_bridge([*before, steps.AskPermission(), *after], options=options)) as server:
             line.target = int(server["acp"].split(":")[2].split("/")[0])
             url = f"http://127.0.0.1:{line.port}/acp"
-            async with connect_url(url, token=server["token"], transport="http", policy=ask(cut)) as agent:
+            async with connect_url(url, token=server["token"], transport="http", policy=ask_user(cut)) as agent:
                 session = await agent.new_session(tmp_path)
-                texts = [event.text async for event in session.prompt("go") if isinstance(event, Text)]
+                texts = [event.text async for event in session.prompt("go") if isinstance(event, TextChunk)]
                 assert line.cuts > 0
                 numbers = [str(number) for number in range(200)]
                 assert "".join(texts).replace("outcome: selected yes", "").split() == numbers
@@ -161,7 +164,7 @@ async def finish(*command, **variables):
     return process.returncode, output.decode(), log.decode()
 
 
-async def test_run_and_chat_talk_to_a_url(tmp_path):
+async def test_run_and_chat_use_a_url(tmp_path):
     async with served(scripted_bridge([steps.Say("hello")])) as server:
         token_file = tmp_path / "token"
         token_file.write_text(f"{server['token']}\n")
@@ -182,13 +185,13 @@ async def test_run_and_chat_talk_to_a_url(tmp_path):
     ("options", "words"),
     [
         (("--url", "localhost/acp"), "has no scheme"),
-        (("--url", "http://127.0.0.1/acp", "--", "agent"), "leave one of them out"),
+        (("--url", "http://127.0.0.1/acp", "--", "agent"), "use only one of them"),
         (("--url", "http://127.0.0.1/acp", "--token-file", "/nowhere"), "cannot be read"),
-        (("--token-file", "/nowhere"), "--token-file is for --url"),
-        (("--url", "http://127.0.0.1/acp", "--model", "guide"), "dragoman's own agent"),
+        (("--token-file", "/nowhere"), "--token-file needs --url"),
+        (("--url", "http://127.0.0.1/acp", "--agent", "x.yaml"), "dragoman's own agent"),
     ],
 )
-async def test_a_url_that_makes_no_sense_is_a_usage_error(options, words):
+async def test_invalid_url_is_a_usage_error(options, words):
     code, _, log = await finish("run", "hi", *options)
     assert code == 2
     assert words in log

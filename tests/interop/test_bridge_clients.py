@@ -1,4 +1,4 @@
-"""The official SDKs are the client of our bridge, over HTTP and WebSocket; agents behind it speak stdio."""
+"""The official SDKs' clients with our bridge, over HTTP and WebSocket. The agents use stdio."""
 
 import asyncio
 import json
@@ -39,14 +39,14 @@ def ours(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory):
-    """In front of an agent that asks for permission in each turn."""
+    """Start a bridge for an agent that requests permission in each turn."""
     with standing(scripted_bridge([steps.AskPermission()]), tmp_path_factory.mktemp("asking")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def made(ours, tmp_path_factory):
-    """A session that the Python SDK has made over WebSocket."""
+    """Create a session with the Python SDK over WebSocket."""
     cwd = str(tmp_path_factory.mktemp("made"))
     options = ["--cwd", cwd, "--prompt", "hi", "--", "websocket", ours["acp"], ours["token"]]
     done = subprocess.run(
@@ -63,12 +63,12 @@ async def converse(client, way, server, cwd, *options):
     assert process.returncode == 0, report
     for part in [report, *report["prompts"]]:
         for name in ("loaded", "updates"):
-            part[name] = said(part.get(name) or [])
+            part[name] = conversation_of(part.get(name) or [])
     return report
 
 
-def said(updates):
-    """Leave out what is no part of the conversation, and comes whenever it comes."""
+def conversation_of(updates):
+    """Leave out updates that are not part of the conversation, and may come at any time."""
     return [update for update in updates if update["sessionUpdate"].endswith(("_chunk", "tool_call", "call_update"))]
 
 
@@ -76,7 +76,8 @@ def texts(updates):
     return [update["content"]["text"] for update in updates]
 
 
-async def test_a_prompt_arrives_whole_and_in_order_and_a_load_replays_it_and_goes_on(client, way, ours, tmp_path):
+@pytest.mark.basic
+async def test_prompt_arrives_in_order_and_load_replays_it(client, way, ours, tmp_path):
     first = await converse(client, way, ours, tmp_path, "--prompt", "hi")
     [prompt] = first["prompts"]
     assert first["initialize"]["agentInfo"]["name"] == "dragoman"
@@ -107,7 +108,7 @@ async def test_a_session_of_one_sdk_is_loaded_by_the_other(client, way, ours, ma
     assert texts(report["loaded"]) == ["hi", "hm", "one ", "two"]
 
 
-async def test_nobody_gets_in_without_the_token(client, way, asking, tmp_path):
+async def test_client_without_the_token_is_refused(client, way, asking, tmp_path):
     command = [*client, "--cwd", str(tmp_path), "--", way, asking["acp"], "wrong"]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()

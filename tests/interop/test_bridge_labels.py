@@ -1,4 +1,4 @@
-"""Both ends on the official TypeScript SDK, our bridge between them: its client uses what its agent does not have."""
+"""The official TypeScript SDK on both ends of our bridge. Its client uses features that its agent does not have."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def updates_of(report, session=None):
     return [each["update"] for each in report["updates"] if each["sessionId"] == wanted]
 
 
-def test_titles_the_archive_and_the_status_work_for_an_agent_that_has_none(report):
+def test_bridge_adds_titles_archive_and_status(report):
     offered = report["agentCapabilities"]["sessionCapabilities"]
     assert {"title", "archive", "status", "list"} <= offered.keys()
     assert report["titled"] == {"title": "My work"}
@@ -44,7 +44,7 @@ def test_titles_the_archive_and_the_status_work_for_an_agent_that_has_none(repor
     assert titles == ["Read it all", "My work"]
 
 
-def test_newer_updates_reach_a_client_that_takes_them_and_are_thoughts_for_another(report):
+def test_newer_updates_become_thoughts_for_clients_without_them(report):
     kinds = [update["sessionUpdate"] for update in updates_of(report)]
     child = updates_of(report, f"{report['sessionId']}-child")
     calls = [update for update in updates_of(report) if update["sessionUpdate"] == "tool_call"]

@@ -1,4 +1,4 @@
-"""Peers of different versions of ACP through our bridge, as real processes over each transport."""
+"""Peers of different ACP versions through our bridge, as real processes over each transport."""
 
 import asyncio
 import re
@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.client import Text, allow_all, connect_url
+from dragoman.client import connect_url
+from dragoman.client.events import TextChunk
+from dragoman.client.policies import allow_all
 from dragoman.errors import RpcError
 from dragoman.protocol.url import open_url
 from dragoman.testing import steps
@@ -32,7 +34,7 @@ class Silent:
 
 @asynccontextmanager
 async def agent_of_version_2(server):
-    """Have the bridge ask its agent for version 2, as the first viewer does, and stay."""
+    """Make the bridge request version 2 from its agent, as the first viewer does, and stay connected."""
     transport = await open_url(server["acp"], token=server["token"], transport="websocket")
     async with Peer(transport, Silent()) as peer:
         info = {"name": "first", "version": "1"}
@@ -41,7 +43,7 @@ async def agent_of_version_2(server):
 
 
 @both
-async def test_a_client_of_version_2_on_an_agent_of_version_1(way, tmp_path):
+async def test_version_2_client_with_a_version_1_agent(way, tmp_path):
     agent = ["env", "DRAGOMAN_ACP_V2=0", *scripted(TURN)]
     async with (
         served(bridge(*agent)) as server,
@@ -50,14 +52,14 @@ async def test_a_client_of_version_2_on_an_agent_of_version_1(way, tmp_path):
     ):
         assert (two.protocol_version, one.protocol_version) == (2, 1)
         session = await two.new_session(tmp_path)
-        assert [event.text async for event in session.prompt("go") if isinstance(event, Text)] == WORDS
+        assert [event.text async for event in session.prompt("go") if isinstance(event, TextChunk)] == WORDS
         for viewer in (one, two):
             loaded = await viewer.load_session(session.id, tmp_path)
-            assert "".join(event.text for event in loaded.history if isinstance(event, Text)) == "".join(WORDS)
+            assert "".join(event.text for event in loaded.history if isinstance(event, TextChunk)) == "".join(WORDS)
 
 
 @both
-async def test_a_client_of_version_1_on_an_agent_of_version_2(way, tmp_path):
+async def test_version_1_client_uses_a_version_2_agent(way, tmp_path):
     async with (
         served(bridge(*OURS)) as server,
         agent_of_version_2(server),
@@ -68,11 +70,11 @@ async def test_a_client_of_version_1_on_an_agent_of_version_2(way, tmp_path):
         said = await session.ask("/help")
         assert "/help" in said
         loaded = await one.load_session(session.id, tmp_path)
-        assert said in "".join(event.text for event in loaded.history if isinstance(event, Text))
+        assert said in "".join(event.text for event in loaded.history if isinstance(event, TextChunk))
 
 
 async def check(server, protocol, tmp_path):
-    """Let the checker judge what is at an address; return its exit code and its words."""
+    """Check the agent at a URL. Return the exit code and the output."""
     token = tmp_path / "token"
     token.write_text(server["token"])
     options = ("--protocol", protocol, "--url", server["acp"], "--token-file", str(token))
@@ -83,13 +85,13 @@ async def check(server, protocol, tmp_path):
     return process.returncode, output.decode()
 
 
-async def test_the_checker_of_version_1_passes_on_an_agent_of_version_2(tmp_path):
+async def test_version_1_checker_passes_with_a_version_2_agent(tmp_path):
     async with served(bridge(*OURS)) as server, agent_of_version_2(server):
         code, words = await check(server, "1", tmp_path)
         assert code == 0, words
 
 
-async def test_the_checker_of_version_2_passes_on_an_agent_of_version_1(tmp_path):
+async def test_version_2_checker_passes_with_a_version_1_agent(tmp_path):
     async with served(bridge("env", "DRAGOMAN_ACP_V2=0", *OURS)) as server:
         code, words = await check(server, "2", tmp_path)
         assert re.search(r"\d{2,} passed", words), words

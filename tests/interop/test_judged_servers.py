@@ -1,4 +1,4 @@
-"""The official SDKs' servers, judged by the rules on servers: what they break is known."""
+"""The official SDKs' servers only break the known rules for servers."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ PYTHON = {
         for peer, known in ((node_peer("typescript_server.mjs"), TYPESCRIPT), (python_peer("python_server.py"), PYTHON))
     ],
 )
-async def test_the_servers_of_the_official_sdks_keep_all_rules_but_these(command, known, tmp_path):
+async def test_sdk_servers_only_break_the_known_rules(command, known, tmp_path):
     with standing(command, tmp_path) as server:
         options = AgentOptions(url=server["url"], turns=(ScriptTurn("hello"),), scenes=SCENES, protocols=(1,))
         async with asyncio.timeout(50):

@@ -1,9 +1,11 @@
-"""MCP over ACP with the official TypeScript SDK: its client has the server and our agent uses it, and the reverse."""
+"""MCP over ACP with the official TypeScript SDK, as client with our agent, and as agent with our client."""
 
 import asyncio
 import json
 import subprocess
 import sys
+
+import pytest
 
 from dragoman.client import connect_url
 from dragoman.errors import ErrorCode
@@ -19,7 +21,7 @@ pytestmark = needs_node
 
 
 def our_agent(tmp_path, replies):
-    """Return the command of our agent, whose model asks for these tools."""
+    """Return the command of our agent, whose model calls these tools."""
     script, profile = tmp_path / "script.yaml", tmp_path / "agent.yaml"
     script.write_text(json.dumps(replies))
     profile.write_text(json.dumps({"permissions": {"mode": "yolo", "allow_yolo": True}}))
@@ -27,7 +29,7 @@ def our_agent(tmp_path, replies):
 
 
 def converse(tmp_path, prompts, *options):
-    """Have the client on the SDK prompt an agent, and return its report."""
+    """Prompt an agent with the SDK's client, and return its report."""
     asked = [word for prompt in prompts for word in ("--prompt", prompt)]
     command = ["node", str(PEERS / "typescript_mcp_client.mjs"), "--cwd", str(tmp_path), *asked, *options]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
@@ -40,7 +42,7 @@ def use(tool, server="inside", **arguments):
 
 
 def calls(prompt):
-    """Return the last status and all texts of the tool calls of a prompt."""
+    """Return the last status and all texts of a prompt's tool calls."""
     found = {}
     for update in prompt["updates"]:
         if update["sessionUpdate"] in ("tool_call", "tool_call_update"):
@@ -50,7 +52,8 @@ def calls(prompt):
     return list(found.values())
 
 
-def test_our_agent_uses_the_server_inside_a_client_of_the_sdk(tmp_path):
+@pytest.mark.basic
+def test_our_agent_uses_the_server_in_an_sdk_client(tmp_path):
     replies = [[use("echo", text="grüezi"), use("count"), use("ask"), use("fail")], [{"text": "done"}]]
     report = converse(tmp_path, ["go"], "--", *our_agent(tmp_path, replies))
     assert report["advertised"]["acp"]
@@ -61,12 +64,12 @@ def test_our_agent_uses_the_server_inside_a_client_of_the_sdk(tmp_path):
     assert fail["status"] == "failed"
     assert "the scale is broken" in fail["shown"][-1]
     assert report["methods"][0] == "server/discover"
-    assert report["methods"].count("tools/call") == 5  # one for each tool, and one more with the answer to its question
+    assert report["methods"].count("tools/call") == 5  # one per tool, and one more with the answer to its question
     assert "subscriptions/listen" in report["methods"]
     assert "initialize" not in report["methods"]
 
 
-def test_a_tool_that_the_server_adds_is_there_in_the_next_turn(tmp_path):
+def test_tool_added_by_the_server_is_available_in_the_next_turn(tmp_path):
     replies = [[use("grow")], [{"text": "waited"}], [use("grown")], [{"text": "done"}]]
     report = converse(tmp_path, ["go", "on"], "--", *our_agent(tmp_path, replies))
     assert calls(report["prompts"][1])[0]["shown"][-1] == "I am new"
@@ -79,7 +82,7 @@ def test_a_cancelled_turn_cancels_the_call_in_the_client(tmp_path):
     assert report["cancelled"]
 
 
-def test_the_server_inside_a_client_of_the_sdk_is_used_through_our_bridge(tmp_path):
+def test_server_in_an_sdk_client_is_used_through_our_bridge(tmp_path):
     replies = [[use("echo", text="grüezi"), use("count"), use("ask")], [{"text": "done"}]]
     with standing(bridge(*our_agent(tmp_path, replies)), tmp_path / "home") as server:
         report = converse(tmp_path, ["go"], "--at", server["acp"], "--token", server["token"])
@@ -88,13 +91,13 @@ def test_the_server_inside_a_client_of_the_sdk_is_used_through_our_bridge(tmp_pa
     assert count["shown"] == ["1 of 2", "2 of 2", "counted"]
 
 
-async def test_functions_inside_our_client_are_used_through_our_bridge_also_when_it_comes_back(tmp_path):
+async def test_functions_in_our_client_work_through_the_bridge_after_reconnecting(tmp_path):
     replies = [[use("where", "functions")], [{"text": "done"}]] * 2
     with standing(bridge(*our_agent(tmp_path, replies)), tmp_path / "home") as server:
 
         async def ask(words, session_id=None):
             def where() -> str:
-                """Say where this is."""
+                """Return the place."""
                 return words
 
             async with asyncio.timeout(50), connect_url(server["acp"], token=server["token"]) as agent:
@@ -110,7 +113,7 @@ async def test_functions_inside_our_client_are_used_through_our_bridge_also_when
         assert (first, second) == ("at home", "abroad")
 
 
-async def test_an_agent_of_the_sdk_uses_the_functions_inside_our_client(tmp_path):
+async def test_sdk_agent_uses_functions_in_our_client(tmp_path):
     functions = Functions()
     agent = ["node", str(PEERS / "typescript_mcp_agent.mjs")]
     async with agent_of(agent) as connected:
@@ -127,17 +130,17 @@ async def test_an_agent_of_the_sdk_uses_the_functions_inside_our_client(tmp_path
         assert called["result"]["content"][0]["text"] == "grüezi Zoë"
         counting = {"name": "count", "arguments": {"to": 2}, "_meta": {"progressToken": 7}}
         counted = await ask("tools/call", params=counting)
-        # The SDK does not wait for the handlers of notifications that came before a response, so the last may be lost.
+        # The SDK does not wait for the handlers of earlier notifications before a response, so the last may be lost.
         assert counted["notifications"][0]["params"]["progress"] == 1
         assert (await ask("prompts/list"))["error"]["code"] == ErrorCode.METHOD_NOT_FOUND
         assert (await ask("tools/list", server="made-up"))["refused"] == ErrorCode.MCP_SERVER_UNAVAILABLE
 
 
-async def test_an_agent_of_the_sdk_cancels_a_function_inside_our_client(tmp_path):
+async def test_sdk_agent_cancels_a_function_in_our_client(tmp_path):
     stopped = asyncio.Event()
 
     async def begin(progress: Progress) -> None:
-        """Begin, and never end."""
+        """Start, and never end."""
         progress(1)
         try:
             await asyncio.Event().wait()

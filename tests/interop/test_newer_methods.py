@@ -4,14 +4,23 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from dragoman.client import connect
-from dragoman.client.events import CompactionChanged, MessagePassed, Noticed, SubagentChanged, SubagentEvent
+from dragoman.client.events import (
+    CompactionChanged,
+    NoticeReceived,
+    SessionMessageChanged,
+    SubagentChanged,
+    SubagentEvent,
+)
 from tests.interop.peers import PEERS, needs_node
 
 pytestmark = needs_node
 
 
-def test_the_sdks_client_uses_them_with_our_agent(tmp_path):
+@pytest.mark.basic
+def test_sdk_client_uses_them_with_our_agent(tmp_path):
     (tmp_path / "script.yaml").write_text("- - text: Bonjour.\n- - text: In short.\n")
     agent = [sys.executable, "-m", "dragoman", "agent", "--model", f"script:{tmp_path}/script.yaml"]
     command = ["node", str(PEERS / "typescript_newer_client.mjs"), str(tmp_path), *agent]
@@ -37,7 +46,7 @@ def test_the_sdks_client_uses_them_with_our_agent(tmp_path):
     assert compactions[-1]["summary"] == [{"type": "text", "text": "In short."}]
 
 
-async def test_our_client_uses_them_with_the_sdks_agent(tmp_path):
+async def test_our_client_uses_them_with_the_sdk_agent(tmp_path):
     async with connect(["node", str(PEERS / "typescript_newer_agent.mjs")]) as agent:
         assert agent.capabilities.meta["client"]["subagents"] == {}
         assert agent.capabilities.meta["client"]["session"].keys() == {"configOptions", "notices", "compaction"}
@@ -48,14 +57,14 @@ async def test_our_client_uses_them_with_the_sdks_agent(tmp_path):
         events = [event async for event in session.prompt("go")]
         instructions = {"mode": "append", "content": [{"type": "text", "text": "Speak French."}]}
         assert json.loads(events[-1].text) == instructions
-        [notice] = [event for event in events if isinstance(event, Noticed)]
+        [notice] = [event for event in events if isinstance(event, NoticeReceived)]
         assert (notice.severity, notice.title, notice.description) == ("warning", "Slow today", "The model is busy.")
         last = [event.compaction for event in events if isinstance(event, CompactionChanged)][-1]
         assert (last.status, last.text) == ("completed", "In short.")
         began, ended = [event.subagent for event in events if isinstance(event, SubagentChanged)]
         assert (began.title, began.is_idle, ended.is_idle) == ("Reader", False, True)
         assert [event.event.text for event in events if isinstance(event, SubagentEvent)] == ["I read."]
-        assert [event.message.text for event in events if isinstance(event, MessagePassed)] == ["Read it."]
+        assert [event.message.text for event in events if isinstance(event, SessionMessageChanged)] == ["Read it."]
         assert await session.set_title(" Mine ") == session.title == "Mine"
         assert await session.status() == "open"
         await session.archive()

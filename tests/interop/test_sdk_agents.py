@@ -1,4 +1,4 @@
-"""We are the client, the official SDKs are the agent."""
+"""Our client with the official SDKs' agents."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -18,13 +18,14 @@ pytestmark = pytest.mark.parametrize("command", AGENTS)
 async def session_with(command, cwd, decide=lambda _: "reject"):
     async with asyncio.timeout(30), Supervisor() as supervisor:
         child = await supervisor.start(command, inherit=EVERYTHING)
-        transport = StdioTransport(*child.take_stdio(), explain_end=child.death)
+        transport = StdioTransport.for_child(child)
         async with ScriptedClient(transport, decide=decide) as client:
             answer = await client.initialize()
             assert answer.protocol_version == 1
             yield client, await client.new_session(str(cwd))
 
 
+@pytest.mark.basic
 async def test_a_prompt_streams_in_order_before_its_answer(command, tmp_path):
     async with session_with(command, tmp_path) as (client, session_id):
         answer = await client.prompt(session_id, "hello")
@@ -40,7 +41,7 @@ async def test_a_prompt_streams_in_order_before_its_answer(command, tmp_path):
         ("cancel", "outcome: cancelled", "cancelled", "failed"),
     ],
 )
-async def test_a_permission_request_gets_our_decision(command, decision, outcome, reason, status, tmp_path):
+async def test_permission_request_gets_our_decision(command, decision, outcome, reason, status, tmp_path):
     async with session_with(command, tmp_path, decide=lambda _: decision) as (client, session_id):
         answer = await client.prompt(session_id, "permission")
         assert answer.stop_reason == reason
@@ -50,7 +51,7 @@ async def test_a_permission_request_gets_our_decision(command, decision, outcome
         assert progress[-1].status == status
 
 
-async def test_a_running_turn_can_be_cancelled_and_the_session_goes_on(command, tmp_path):
+async def test_session_continues_after_a_cancelled_turn(command, tmp_path):
     async with session_with(command, tmp_path) as (client, session_id):
         turn = asyncio.ensure_future(client.prompt(session_id, "wait"))
         await client.wait_for(lambda c: "waiting" in c.text())

@@ -1,5 +1,7 @@
-"""The official SDKs are the client, we are the agent: the real `dragoman agent`, and our scripted one where the
-client's answer to a permission request is what matters."""
+"""The official SDKs' clients with our agent.
+
+It is the real `dragoman agent`, or our scripted agent if the client's answer to a permission request matters.
+"""
 
 import json
 import subprocess
@@ -30,14 +32,14 @@ def converse(client, cwd, agent, *options):
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     report = json.loads(done.stdout)
-    report["loaded"] = said(report["loaded"] or [])
+    report["loaded"] = conversation_of(report["loaded"] or [])
     for prompt in report["prompts"]:
-        prompt["updates"] = said(prompt["updates"])
+        prompt["updates"] = conversation_of(prompt["updates"])
     return report
 
 
-def said(updates):
-    """Leave out what is no part of the conversation, and comes whenever it comes."""
+def conversation_of(updates):
+    """Leave out updates that are not part of the conversation, and may come at any time."""
     return [update for update in updates if update["sessionUpdate"] != "available_commands_update"]
 
 
@@ -52,7 +54,8 @@ def kinds(prompt):
     return [update["sessionUpdate"] for update in prompt["updates"]]
 
 
-def test_prompts_arrive_whole_and_in_order_and_a_running_turn_can_be_cancelled(client, our_agent, tmp_path):
+@pytest.mark.basic
+def test_prompts_arrive_in_order_and_turns_can_be_cancelled(client, our_agent, tmp_path):
     options = ("--prompt", "hi", "--prompt", "wait", "--cancel-after", "1")
     report = converse(client, tmp_path, our_agent, *options)
     assert report["initialize"]["protocolVersion"] == 1
@@ -79,10 +82,10 @@ def test_a_load_replays_the_conversation_in_a_new_process(client, our_agent, tmp
     assert second["prompts"][0]["stopReason"] == "end_turn"
 
 
-def test_an_error_tells_the_client_in_its_message_what_is_wrong(client, our_agent, tmp_path):
+def test_error_message_tells_the_client_the_problem(client, our_agent, tmp_path):
     command = [*client, "--cwd", str(tmp_path), "--load", "nowhere", "--", *our_agent]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    shown = "-32002 Resource not found: there is no session nowhere; the list of sessions shows which there are: {"
+    shown = "-32002 Resource not found: there is no session nowhere; run `dragoman sessions` to list them: {"
     assert json.loads(done.stdout)["error"].startswith(shown)
 
 

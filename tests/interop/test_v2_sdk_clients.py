@@ -1,4 +1,4 @@
-"""The official SDKs drive our agent in version 2 of ACP: the real `dragoman agent`, in a process of its own."""
+"""The official SDKs' version 2 clients with the real `dragoman agent`, in its own process."""
 
 import json
 import subprocess
@@ -43,6 +43,7 @@ def states(prompt):
     return [each["state"] for each in prompt["updates"] if each["sessionUpdate"] == "state_update"]
 
 
+@pytest.mark.basic
 def test_prompts_permission_cancelling_closing_and_a_resume_with_replay(client, our_agent, tmp_path):
     prompts = ("--prompt", "hi", "--prompt", "run", "--prompt", "wait", "--cancel-after", "1")
     report = converse(client, tmp_path, our_agent, *prompts)
@@ -66,7 +67,7 @@ def test_prompts_permission_cancelling_closing_and_a_resume_with_replay(client, 
     assert echoes == [prompt["messageId"] for prompt in report["prompts"]]
 
 
-def test_a_denied_permission_is_no_approval(client, our_agent, tmp_path):
+def test_denied_permission_is_not_an_approval(client, our_agent, tmp_path):
     report = converse(client, tmp_path, our_agent, "--prompt", "hi", "--prompt", "run", "--answer", "no")
     statuses = [each["status"] for each in report["prompts"][1]["updates"] if each.get("status")]
     assert statuses[-1] == "failed"

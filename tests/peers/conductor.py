@@ -1,9 +1,9 @@
-"""A conductor of a proxy chain, as the RFD and the schema of `proxy/initialize` and `proxy/successor` have it.
+"""A conductor of a proxy chain, as in the RFD and the schema of `proxy/initialize` and `proxy/successor`.
 
     conductor.py JSON     with the commands of the components: proxies, and the agent last
 
-To its own client, on stdio, it is an ordinary agent. Component 0 has the client before it, and the last is the agent:
-a proxy has its predecessor's messages as they are, and its successor's inside `proxy/successor`. Each request gets a
+For its own client, on stdio, it is an ordinary agent. Component 0 follows the client, and the last one is the agent. A
+proxy receives its predecessor's messages unchanged, and its successor's inside `proxy/successor`. Each request gets a
 new id for each hop, and a cancellation names the id of the next hop.
 """
 
@@ -24,7 +24,7 @@ class Hop:
         self.reader = reader
         self.writer = writer
         self.waiting = {}
-        """For each request that was sent here: the hop that it came from, and its id there."""
+        """The origin hop of each request sent here, and its id there."""
 
     def send(self, message):
         self.writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -41,10 +41,10 @@ class Conductor:
 
     async def listen(self, hop):
         while line := await hop.reader.readline():
-            self._take(hop, json.loads(line))
+            self._receive(hop, json.loads(line))
             await asyncio.gather(*(each.writer.drain() for each in self._hops))
 
-    def _take(self, hop, message):
+    def _receive(self, hop, message):
         if "method" not in message:
             origin, origin_id = hop.waiting.pop(message.pop("id"))
             origin.send({**message, "id": origin_id})
@@ -60,7 +60,7 @@ class Conductor:
             self._forward(hop, self.hop(hop.position - 1), message["method"], message)
 
     def _forward(self, origin, target, method, message):
-        """Send a message to a neighbour: down the chain as it is, up to a proxy in its envelope."""
+        """Send a message to a neighbour: unchanged down the chain, and in an envelope up to a proxy."""
         params = {} if message.get("params") is None else {"params": message["params"]}
         if method == "initialize" and target.position < self._agent:
             method = "proxy/initialize"

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 QUIET_S = 0.2
 FIRST_UPDATE_LOOKS = 100
-"""Over HTTP the SDK opens the stream of a loaded session only once it has the answer."""
+"""Over HTTP the SDK opens the stream of a loaded session only after the response."""
 TIMEOUT_S = 30
 OPTION_KIND = {"yes": "allow_", "no": "reject_"}
 
@@ -58,7 +58,7 @@ class RecordingClient:
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
     ) -> acp.RequestPermissionResponse:
         self.permissions.append({"toolCall": to_wire(tool_call), "options": [to_wire(option) for option in options]})
-        # Once a turn is cancelled, the client must answer its permission requests with this outcome.
+        # After a turn is cancelled, the client must answer its permission requests with this outcome.
         if self._cancelled or self._answer == "cancel":
             return acp.RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         wanted = OPTION_KIND[self._answer]
@@ -68,7 +68,7 @@ class RecordingClient:
 
 async def run_scenario(options: argparse.Namespace, command: list[str]) -> dict[str, Any]:
     client = RecordingClient(options.answer)
-    # By default the SDK pipes the agent's stderr and never reads it, and passes on six variables.
+    # By default the SDK pipes the agent's stderr without reading it, and passes on six variables.
     async with acp.spawn_agent_process(client, *command, env=os.environ, transport_kwargs={"stderr": None}) as (
         agent,
         process,
@@ -103,7 +103,7 @@ async def converse(agent: acp.Agent, client: RecordingClient, options: argparse.
 
 
 async def settled(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Wait until no more updates come: the SDK gives the answer to a load before it has handled the replay."""
+    """Wait until no more updates arrive. The SDK returns a load's response before it has handled the replay."""
     for _ in range(FIRST_UPDATE_LOOKS):
         if updates:
             break
@@ -116,7 +116,7 @@ async def settled(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def give_up(process: asyncio.subprocess.Process) -> None:
-    """End at once: the SDK's own close waits for a write that a deaf agent never lets through."""
+    """Exit immediately. The SDK's own close waits for a write that a deaf agent blocks."""
     if process.returncode is None:
         process.kill()
     print(json.dumps({"error": f"timed out after {TIMEOUT_S} s"}), flush=True)

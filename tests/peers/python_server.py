@@ -1,6 +1,6 @@
 """The agent of the interop tests on the official Python SDK's server, over HTTP and WebSocket.
 
-The first line on stdout is ``{"url"}``; it ends with its stdin.
+The first line on stdout is ``{"url"}``. It exits when stdin ends.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ REPLAYED = 200
 
 
 class LoadingAgent(PythonAgent):
-    """Replays two hundred numbers at a load."""
+    """Replays two hundred numbers when loaded."""
 
     async def initialize(self, **_: Any) -> acp.InitializeResponse:
         answer = await super().initialize()

@@ -12,7 +12,7 @@ from typing import Any
 import acp
 import httpx2
 
-sys.modules["httpx"] = httpx2  # the same library under its new name, which is the one that we have
+sys.modules["httpx"] = httpx2  # the same library under its new name, which is installed here
 
 from acp.http.client import create_http_stream  # noqa: E402 -- it imports httpx
 from acp.ws.client import create_websocket_stream  # noqa: E402
@@ -42,7 +42,7 @@ def main() -> None:
         print(json.dumps({"error": describe(error)}))
         sys.exit(1)
     print(json.dumps(report), flush=True)
-    os._exit(0)  # the SDK leaves tasks behind that complain when the loop is gone
+    os._exit(0)  # the SDK leaves tasks that log errors after the loop has ended
 
 
 main()

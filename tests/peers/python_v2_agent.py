@@ -14,7 +14,7 @@ OPTIONS = [
 
 class Session:
     def __init__(self):
-        self.told = []
+        self.history = []
         self.cancelled = asyncio.Event()
 
 
@@ -39,7 +39,7 @@ class Agent:
         return v2.schema.ListSessionsResponse(sessions=[{"sessionId": each, "cwd": "/"} for each in self.sessions])
 
     async def resume_session(self, session_id, cwd, replay_from=None, **_):
-        for update in self.sessions[session_id].told if replay_from else []:
+        for update in self.sessions[session_id].history if replay_from else []:
             await self.update(session_id, update)
         await self.update(session_id, {"sessionUpdate": "state_update", "state": "idle"})
         return v2.schema.ResumeSessionResponse()
@@ -53,7 +53,7 @@ class Agent:
     async def prompt(self, session_id, prompt, **_):
         message_id = str(uuid.uuid4())
         content = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in prompt]
-        await self.tell(session_id, {"sessionUpdate": "user_message", "messageId": message_id, "content": content})
+        await self.send(session_id, {"sessionUpdate": "user_message", "messageId": message_id, "content": content})
         task = asyncio.create_task(self.run(session_id, prompt[0].text))
         self.work.add(task)
         task.add_done_callback(self.work.discard)
@@ -77,7 +77,7 @@ class Agent:
         await self.sessions[session_id].cancelled.wait()
 
     async def turn_permission(self, session_id):
-        await self.tell(session_id, {"sessionUpdate": "tool_call_update", **CALL})
+        await self.send(session_id, {"sessionUpdate": "tool_call_update", **CALL})
         answer = await self.client.request_permission(
             session_id=session_id,
             title="May I edit notes.txt?",
@@ -86,7 +86,7 @@ class Agent:
         )
         chosen = getattr(answer.outcome, "option_id", None)
         status = "completed" if chosen == "yes" else "failed"
-        await self.tell(session_id, {"sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": status})
+        await self.send(session_id, {"sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": status})
         await self.say(session_id, f"outcome: selected {chosen}" if chosen else "outcome: cancelled")
 
     async def say(self, session_id, text, message_id=None):
@@ -96,10 +96,10 @@ class Agent:
             "messageId": message_id or str(uuid.uuid4()),
             "content": content,
         }
-        await self.tell(session_id, chunk)
+        await self.send(session_id, chunk)
 
-    async def tell(self, session_id, update):
-        self.sessions[session_id].told.append(update)
+    async def send(self, session_id, update):
+        self.sessions[session_id].history.append(update)
         await self.update(session_id, update)
 
     async def update(self, session_id, update):

@@ -1,6 +1,6 @@
 """A client on the experimental version 2 API of the official Python SDK, with the scenario of typescript_v2_client.mjs.
 
-It needs a release of the SDK that has that API, in an environment of its own (see `tests/interop/peers.py`).
+It requires an SDK release with that API, in its own environment (see `tests/interop/peers.py`).
 """
 
 import argparse
@@ -38,15 +38,15 @@ class Client:
         return v2.schema.RequestPermissionResponse(outcome={"outcome": "selected", "optionId": option.option_id})
 
     async def session_update(self, session_id, update, **_):
-        told, turn = dump(update), self.turn
-        turn.updates.append(told)
-        turn.chunks += told["sessionUpdate"] == "agent_message_chunk"
+        fields, turn = dump(update), self.turn
+        turn.updates.append(fields)
+        turn.chunks += fields["sessionUpdate"] == "agent_message_chunk"
         if turn.chunks and turn.chunks == turn.cancel_after:
             turn.cancel_after = 0
             await self.connection.cancel_session(session_id)
-        turn.has_run |= told.get("state") == "running"
-        if told.get("state") == "idle" and turn.has_run and not turn.stop_reason.done():
-            turn.stop_reason.set_result(told.get("stopReason"))
+        turn.has_run |= fields.get("state") == "running"
+        if fields.get("state") == "idle" and turn.has_run and not turn.stop_reason.done():
+            turn.stop_reason.set_result(fields.get("stopReason"))
 
 
 def dump(model):
@@ -70,8 +70,8 @@ async def converse(client, connection, options):
             session_id=session_id, prompt=[v2.schema.TextContentBlock(type="text", text=text)]
         )
         reason = await turn.stop_reason
-        told = {"updates": turn.updates, "permissions": turn.permissions}
-        report["prompts"].append({"messageId": answer.message_id, "stopReason": reason, **told})
+        fields = {"updates": turn.updates, "permissions": turn.permissions}
+        report["prompts"].append({"messageId": answer.message_id, "stopReason": reason, **fields})
     await connection.close_session(session_id)
     listed = await connection.list_sessions(cwd=options.cwd)
     report["listed"] = [each.session_id for each in listed.sessions]

@@ -1,23 +1,25 @@
-"""An agent that sends exactly the messages of a script, right or wrong: `raw_agent.py JSON`.
+"""An agent that sends exactly the messages of a script, valid or not: `raw_agent.py JSON`.
 
-The JSON maps each method to the actions at its first call, its second and so on; the last are repeated. The actions
-are a list of:
+The JSON maps each method to the actions of its first call, its second and so on. The last ones are repeated. The
+actions are a list of:
 
-    "text"                     a line, as it is
-    {"result": …}, {"error": …}  the answer to the call
+    "text"                     a line, unchanged
+    {"result": …}, {"error": …}  the response to the call
     {"update": …}              a `session/update` for session `s`
     {"method": …, …}           any message, with `jsonrpc` added
-    {"hear": METHOD}           wait for a line with that method, or "answer", and say it
-    {"wait": FIFO}             wait until somebody opens a named pipe to write
-    {"long": CHARACTERS}       say that many characters
+    {"hear": METHOD}           wait for a line with that method, or "answer", and repeat it as text
+    {"wait": FIFO}             wait until a named pipe is opened for writing
+    {"long": CHARACTERS}       send that many characters
+    {"leave": true}            start a process that keeps the pipes of this one open
     {"exit": CODE, "stderr": …}, {"signal": NUMBER}
 
-A method that is not there is answered with an empty result; notifications do nothing.
+A method that is not listed is answered with an empty result. Notifications do nothing.
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections import Counter
 
@@ -50,7 +52,7 @@ def hear(wanted):
             return
 
 
-def do(step, request_id):
+def do(step, request_id):  # noqa: C901 -- a list of steps
     match step:
         case str():
             write(step)
@@ -67,6 +69,8 @@ def do(step, request_id):
             write(step)
         case {"hear": wanted}:
             hear(wanted)
+        case {"leave": _}:
+            subprocess.Popen(["sleep", "600"])
         case {"exit": code}:
             print(step.get("stderr", ""), file=sys.stderr, flush=True)
             os._exit(code)

@@ -1,13 +1,12 @@
-"""`make servers`: our client with real MCP servers, each over its transports and in its eras; 1 when one fails.
+"""Runs our client with real MCP servers for `make servers`. Exits with 1 if one fails.
 
-A server is connected, its version is compared with the era that was asked for, one tool is called, and a resource is
-read where it has one. A server of both eras is used in the legacy one as if it had been remembered so.
+Each server is used over its transports and in its eras. Its version is compared with the requested era, one tool is
+called, and a resource is read if it has one. A server of both eras is used in the legacy one as if that was remembered.
 """
 
 import asyncio
 import http.server
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman.errors import ServerFailure
+from dragoman.errors import McpServerError
 from dragoman.mcp.connector import ERAS, ServerEnvironment
 from dragoman.mcp.definition import HttpServer, SseServer, StdioServer, identity
 from dragoman.mcp.era import Era
@@ -25,6 +24,7 @@ from dragoman.proc import Supervisor
 from tests.chromium import find_browser
 from tests.mcp.connecting import Answers
 from tests.mcp.servers.commands import EVERYTHING, SDK_SERVER, TIME, everything_http, filesystem, git, sdk_http
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 PYTHON = Path(sys.executable).parent.parent / "servers" / "bin"
@@ -38,7 +38,7 @@ COUNT = ("count", {}, "counted")
 
 
 class RealServer(NamedTuple):
-    """A server, a call that it answers, and a part of the answer."""
+    """A server, a call, and a part of its answer."""
 
     name: str
     definition: object
@@ -62,15 +62,9 @@ def in_both_eras(name, definition, *call):
     return [RealServer(name, definition, *(call or ADD), era, NOTE) for era in Era]
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 @contextmanager
 def at_address(command):
-    """Run a server that is given a port, and give its address once it listens."""
+    """Run a server on a port, and yield its URL once it listens."""
     port = free_port()
     with subprocess.Popen([*command, "http", str(port)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
@@ -83,7 +77,7 @@ def at_address(command):
 
 @contextmanager
 def page_served():
-    """Serve one page, and give its address."""
+    """Serve one page and yield its URL."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -146,7 +140,7 @@ def thinking():
 
 
 async def use(real, environment):
-    """Use one server; return the version that was spoken. Raises ServerFailure and AssertionError."""
+    """Use one server. Return the version. Raises McpServerError and AssertionError."""
     ERAS.remember(identity(real.definition), real.era)
     server = ServerConnection(real.definition, environment, Answers(), lambda _: None)
     server.start()
@@ -168,10 +162,10 @@ async def use(real, environment):
 
 
 async def judge(real, environment):
-    """Use one server and print how it went; True when it went well."""
+    """Use one server and print the outcome. Return whether it succeeded."""
     try:
         words = f"passed  {await use(real, environment)}"
-    except (ServerFailure, AssertionError) as problem:
+    except (McpServerError, AssertionError) as problem:
         words = f"FAILED  {problem}"
     print(f"{real.name:20} {real.definition.transport:6} {words}", flush=True)
     return words.startswith("passed")
@@ -188,7 +182,7 @@ async def environment_in(directory):
 
 
 def at_addresses():
-    """Return the servers at an address: what runs each, and what makes the uses of it from that address."""
+    """Return the servers at a URL: how to run each, and how to use it at its URL."""
     fast, ts = [str(PYTHON / "python"), str(HERE / "fastmcp_server.py")], ["node", str(HERE / "typescript.mjs")]
     return (
         (everything_http("streamableHttp"), lambda url: [RealServer("everything", HttpServer("all", url), *ECHO)]),
@@ -200,7 +194,7 @@ def at_addresses():
 
 
 async def main():
-    """Use all of them, one after the other."""
+    """Use all servers, one after another."""
     if not PACKAGES.exists() or shutil.which("node") is None:
         sys.exit("the servers are not installed: `make servers` does that, and needs npm")
     with tempfile.TemporaryDirectory() as name, page_served() as page:

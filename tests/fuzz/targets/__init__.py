@@ -1,5 +1,5 @@
-"""Each target: `check(data)` judges raw bytes, `check_made(provider)` judges inputs made from the fuzzer's bytes."""
+"""The targets. `check(data)` tests raw bytes, and `check_made(provider)` inputs built from the fuzzer's bytes."""
 
-from tests.fuzz.targets import conversation, decoder, framing
+from tests.fuzz.targets import archive, conversation, decoder, framing, shown
 
-TARGETS = {"framing": framing, "decoder": decoder, "conversation": conversation}
+TARGETS = {"framing": framing, "decoder": decoder, "conversation": conversation, "archive": archive, "shown": shown}

@@ -1,4 +1,4 @@
-"""Lines into a real connection with real routes: each is handled or answered as documented, and so is the next one."""
+"""Lines sent to a real connection with real routes: each is handled or answered as documented."""
 
 import asyncio
 import gc
@@ -9,7 +9,7 @@ from unicodedata import category
 
 from msgspec import UNSET
 
-from dragoman.errors import MESSAGES, ConnectionClosed, ErrorCode, InvalidResult, RemoteError
+from dragoman.errors import MESSAGES, ConnectionClosedError, ErrorCode, InvalidResultError, RemoteError
 from dragoman.protocol import methods, v1
 from dragoman.protocol.connection import Connection, Routes
 from dragoman.wire import LineSplitter, Malformed, Oversized, memory_pair, parse
@@ -17,11 +17,11 @@ from dragoman.wire.message import MAX_MESSAGE, replace_lone_surrogates
 from tests.fuzz.made_json import METHODS, make_text
 
 PATIENCE_S = 20
-"""Far longer than any input needs on a busy machine: beyond it, something hangs."""
+"""No input needs this long, even on a busy machine, so a slower one hangs."""
 
 _SLOW_METHODS = {"session/prompt", "terminal/wait_for_exit"}
 _IDS = ["0", "1", "2", "7", '"7"', '""', "null", "1.5", "-3", '"\\u0037"', "99999999999999999999", "true", "[7]"]
-_OUTCOMES = (v1.RequestPermissionResponse, RemoteError, InvalidResult, ConnectionClosed)
+_OUTCOMES = (v1.RequestPermissionResponse, RemoteError, InvalidResultError, ConnectionClosedError)
 _COLLECT_EVERY = 500
 
 _runner = None
@@ -29,12 +29,12 @@ _count = 0
 
 
 def check(data):
-    """Judge a stream that comes in one piece."""
+    """Check a stream that arrives in one piece."""
     _run([data])
 
 
 def check_made(provider):
-    """Judge a conversation made by the fuzzer, in pieces of its choice."""
+    """Check a conversation made by the fuzzer, in pieces of its choice."""
     stream = b"".join(_make_line(provider) for _ in range(provider.ConsumeIntInRange(1, 12)))
     cuts = sorted(provider.ConsumeIntListInRange(provider.ConsumeIntInRange(0, 4), 0, max(len(stream), 1)))
     _run([stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)])
@@ -73,7 +73,7 @@ def _make_message(provider, kind):
 
 
 class _Alarms(logging.Handler):
-    """Everything that was logged as an error, and every exception that reached the event loop."""
+    """Collects logged errors, and exceptions that reached the event loop."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
@@ -108,7 +108,7 @@ def _run(pieces):
 
 
 class _FarEnd:
-    """Keeps the answers that came, each under its id; our own calls to it are left to the input to answer."""
+    """Collects the answers by id. Only the input answers our calls."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -128,7 +128,7 @@ class _FarEnd:
         pass
 
     async def answers_to(self, count):
-        """Wait until there are so many."""
+        """Wait until this many answers have arrived."""
         while len(self.answers) < count:
             self.news.clear()
             await self.news.wait()
@@ -145,7 +145,7 @@ def _check_answer(answer):
         assert phrase == MESSAGES[ErrorCode(answer["error"]["code"])]
         assert bool(sentence.strip()) == bool(colon)
         assert len(sentence) < MAX_MESSAGE
-        # Letters without a meaning of their own hide nothing; controls, bidi marks and line ends would.
+        # Unassigned characters hide nothing, but controls, bidi marks and line ends would.
         assert all(letter.isprintable() or category(letter) in ("Co", "Cn") for letter in sentence)
         assert answer["error"]["code"] != ErrorCode.INTERNAL_ERROR, answer
 
@@ -175,7 +175,7 @@ async def _converse(pieces):
 
 
 async def _probe(end, request_id, before=b""):
-    """A fresh request is answered, under its id."""
+    """Check that a new request is answered under its id."""
     end.transport.write(before + b'{"jsonrpc":"2.0","id":%b,"method":"_probe","params":{"x":1}}\n' % request_id)
     while not any(given == request_id for given, _ in end.answers):
         await end.answers_to(len(end.answers) + 1)
@@ -190,11 +190,11 @@ def _fresh_id(data):
 
 
 def _expected_answers(data):
-    """How many answers each id is to get: one for each request and for each line that is neither."""
+    """Return the expected number of answers per id: one per request and per invalid line."""
     expected = Counter()
     for line in LineSplitter().feed(data):
         message = parse(line)
-        if isinstance(message, Malformed) and isinstance(line, bytes):  # half letters are replaced, not refused
+        if isinstance(message, Malformed) and isinstance(line, bytes):  # half surrogate pairs are replaced, not refused
             message = parse(replace_lone_surrogates(line) or line)
         assert not isinstance(line, Oversized)
         if isinstance(message, Malformed):
@@ -205,31 +205,33 @@ def _expected_answers(data):
 
 
 async def _outcome(connection):
-    """The outcome of our call: with any answer of the input it ends in a result or a documented error."""
+    """Await our call, which must end in a result or a documented error."""
     try:
         params = v1.RequestPermissionRequest(session_id="s", tool_call=v1.ToolCallUpdate(tool_call_id="t"), options=[])
         return await connection.call(methods.SESSION_REQUEST_PERMISSION, params)
-    except (RemoteError, InvalidResult, ConnectionClosed) as error:
+    except (RemoteError, InvalidResultError, ConnectionClosedError) as error:
         return error
 
 
 def _routes(gate):
-    """Routes for every method: some wait, some are taken by a coroutine, all send their params back."""
+    """Return routes for every method. Some wait, some use a coroutine, and all return their params."""
 
     async def answer(params, request):
         if request.method in _SLOW_METHODS:
             await gate.wait()
         return params
 
-    async def take_slowly(params):
+    async def echo(params):
+        return params
+
+    async def answer_slowly(params):
         await asyncio.sleep(0)
 
     routes = Routes("agent")
     for method in METHODS:
         if method.kind == "request":
-            routes.on_request(method, answer)
+            routes.on_incoming_request(method, answer)
         else:
-            routes.on_notification(method, take_slowly if len(method.name) % 2 else lambda params: None)
-    routes.on_extension("_probe", answer)
-    routes.on_extension_notification("_note", take_slowly)
+            routes.on_notification(method, answer_slowly if len(method.name) % 2 else lambda params: None)
+    routes.on_extension("_probe", echo)
     return routes

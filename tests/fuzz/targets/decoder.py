@@ -1,11 +1,11 @@
-"""JSON to protocol types: accepted or refused by name, and an accepted value survives being sent on."""
+"""JSON to protocol types: accepted or refused by field name, and an accepted value can be sent again."""
 
 import zlib
 
 import msgspec
 from msgspec import UNSET
 
-from dragoman.errors import InvalidParams, InvalidResult
+from dragoman.errors import InvalidParamsError, InvalidResultError
 from dragoman.protocol import lenient, methods, unions
 from dragoman.protocol.decode import decode_params, decode_result, encode
 from dragoman.protocol.mismatch import FieldPath
@@ -14,7 +14,7 @@ from tests.fuzz.made_json import CANARY, METHODS, make_text
 
 
 def check(data):
-    """Judge each line: as params or result of the method it names, else as params of any method."""
+    """Check each line as params or result of its method, or else as params of any method."""
     for line in data.splitlines():
         message = parse(line)
         if not isinstance(message, Message) or message.method not in methods.METHODS:
@@ -26,7 +26,7 @@ def check(data):
 
 
 def check_made(provider):
-    """Judge params or a result made for a method of the fuzzer's choice."""
+    """Check params or a result of a method that the fuzzer selects."""
     method = provider.PickValueInList(METHODS)
     if method.kind == "request" and provider.ConsumeBool():
         check_result(method, make_text(provider, method.result))
@@ -35,11 +35,11 @@ def check_made(provider):
 
 
 def check_params(method, raw):
-    """Judge params, strictly and leniently."""
+    """Check params with strict and lenient decoding."""
     for is_lenient in (False, True):
         try:
             value = decode_params(method, raw, lenient=is_lenient)
-        except InvalidParams as error:
+        except InvalidParamsError as error:
             assert error.path.startswith("params")
             _check_refusal(error.data)
         else:
@@ -48,10 +48,10 @@ def check_params(method, raw):
 
 
 def check_result(method, raw):
-    """Judge a result."""
+    """Check a result."""
     try:
         value = decode_result(method, raw)
-    except InvalidResult as error:
+    except InvalidResultError as error:
         _check_refusal(str(error))
     else:
         assert decode_result(method, encode(value)) == value
@@ -64,11 +64,11 @@ def _check_refusal(told):
 
 
 def _check_slow_path(method, raw):
-    """A value that the fast path accepts is accepted by the careful one, as the same."""
+    """Check that the slow path accepts the same value as the fast path."""
     try:
         value = msgspec.json.Decoder(method.params, dec_hook=unions.decode_hook).decode(raw)
         parsed = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return  # what is not UTF-8 in a field that nobody knows is not looked at; a line is checked before
+        return  # invalid UTF-8 in an unknown field is not decoded here, because lines are checked before
     for is_lenient in (False, True):
         assert lenient.build(method.params, parsed, FieldPath("params", is_lenient)) == value

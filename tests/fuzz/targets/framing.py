@@ -1,7 +1,7 @@
-"""Bytes in arbitrary pieces to lines to messages: the same lines wherever cut, and a verdict on each of them.
+"""Bytes in arbitrary pieces to lines to messages: the same lines for any pieces, and a verdict on each line.
 
-The verdict is compared with the standard library's: what it cannot read is never taken for a message, and what
-it reads as an envelope always is one.
+The verdict is compared with the standard library. A line that it cannot parse must not be a message, and a line that it
+parses as an envelope must be one.
 """
 
 import json
@@ -18,7 +18,7 @@ _REFUSALS = {ErrorCode.PARSE_ERROR, ErrorCode.INVALID_REQUEST}
 
 
 def check(data):
-    """Judge a stream that comes whole, and in many pieces."""
+    """Check a stream as a whole and in many pieces."""
     whole = _split(data, [], MAX_LINE_BYTES)
     assert whole == _reference(data, MAX_LINE_BYTES)
     assert _split(data, range(0, len(data), len(data) // 64 + 1), MAX_LINE_BYTES) == whole
@@ -27,7 +27,7 @@ def check(data):
 
 
 def check_made(provider):
-    """Judge a stream in pieces, with a limit, of the fuzzer's choice."""
+    """Check a stream with pieces and a limit of the fuzzer's choice."""
     limit = provider.ConsumeIntInRange(1, 64)
     cuts = sorted(provider.ConsumeIntListInRange(provider.ConsumeIntInRange(0, 8), 0, 512))
     data = provider.ConsumeBytes(provider.remaining_bytes())
@@ -38,7 +38,7 @@ def check_made(provider):
 
 
 def check_line(line):
-    """Judge one line: a message or a refusal, and the one that it has to be."""
+    """Check that one line is a message or a refusal, as it should be."""
     message = parse(line)
     if isinstance(message, Malformed):
         assert message.code in _REFUSALS
@@ -75,7 +75,7 @@ def _refuse(constant):
 
 
 def _has_own_rules(line):
-    """Lone surrogates, absurd numbers, deep nesting, repeated keys: the two libraries differ there, and both may."""
+    """Return whether the two libraries may differ: surrogates, huge numbers, deep nesting or repeated keys."""
     return bool(
         _SURROGATE.search(line)
         or _HUGE_INTEGER.search(line)
