@@ -234,6 +234,42 @@ async def test_viewer_unknown_to_its_own_node_is_released(address, tmp_path):
             await until(lambda: CloseLink("one", "nobody") in agent.received)
 
 
+def open_link(link, **fields):
+    """Return a message that opens a link for a viewer without capabilities."""
+    greeting = json.dumps({"protocolVersion": 1, "clientCapabilities": {}}).encode()
+    return OpenLink("one", link, greeting, ViewerAccess(), over_http=False, **fields)
+
+
+def prompt_line(link, session, text):
+    """Return a message with a prompt of that viewer. Its request id is 1."""
+    params = {"sessionId": session, "prompt": [{"type": "text", "text": steps_text({"say": text})}]}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": params})
+    return ViewerLine("one", link, line.encode())
+
+
+def answered_links(agent):
+    """Return the links whose prompts were answered."""
+    return [each.link for each in agent.received if isinstance(each, Direct) and b'"stopReason"' in each.line]
+
+
+async def test_request_of_a_link_that_was_given_up_is_not_served(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one:
+        viewer = await join(one)
+        session = await viewer.new()
+        await viewer.prompt(session, {"say": "before"})
+    async with node_of(address, tmp_path, "two") as two:
+        (owner,) = node_ids(address)
+        async with bare_node(address) as (here, agent):
+            for losses, link in enumerate(("lost", "new")):
+                here.mailbox.send(owner, open_link(link, losses=losses))
+                here.mailbox.send(owner, prompt_line(link, session, link))
+            await until(lambda: answered_links(agent))
+            assert answered_links(agent) == ["new"]
+        viewer = await join(two)
+        await viewer.load(session)
+        assert viewer.said(session) == ["before", "new"]
+
+
 async def test_message_for_a_session_that_moved_is_refused(address, tmp_path):
     async with node_of(address, tmp_path, "one") as one:
         (first,) = node_ids(address)
@@ -241,11 +277,8 @@ async def test_message_for_a_session_that_moved_is_refused(address, tmp_path):
         async with node_of(address, tmp_path, "two"):
             (second,) = node_ids(address) - {first}
             async with bare_node(address) as (here, agent):
-                greeting = json.dumps({"protocolVersion": 1, "clientCapabilities": {}}).encode()
-                here.mailbox.send(second, OpenLink("one", "mine", greeting, ViewerAccess(), over_http=False))
-                params = {"sessionId": session, "prompt": [{"type": "text", "text": steps_text({"say": "x"})}]}
-                line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": params})
-                here.mailbox.send(second, ViewerLine("one", "mine", line.encode()))
+                here.mailbox.send(second, open_link("mine"))
+                here.mailbox.send(second, prompt_line("mine", session, "x"))
                 await until(lambda: any(isinstance(each, Direct) for each in agent.received))
                 (refused,) = [json.loads(each.line) for each in agent.received if isinstance(each, Direct)]
                 assert "another bridge has taken over this session" in refused["error"]["message"]

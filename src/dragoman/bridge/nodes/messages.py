@@ -24,6 +24,8 @@ class OpenLink(msgspec.Struct, frozen=True, tag="open"):
     over_http: bool
     address: str | None = None
     """The address at which the viewer reaches its bridge."""
+    losses: int = 0
+    """How often the viewer's node has given up its links to the owner. Links from before a loss are void."""
 
 
 class ViewerLine(msgspec.Struct, frozen=True, tag="line"):

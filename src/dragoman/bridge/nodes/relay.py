@@ -16,7 +16,7 @@ next owner as soon as there is one.
 
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -135,6 +135,8 @@ class ViewerRelay:
         self._numbers = count(1)
         self._gone: dict[uuid.UUID, float] = {}
         """Nodes that have ended, with the time. A result of the database may be older than that."""
+        self._losses: Counter[uuid.UUID] = Counter()
+        """How often the links to a node were given up. Their requests were refused, so it must not serve them later."""
 
     # Messages of viewers.
 
@@ -295,7 +297,8 @@ class ViewerRelay:
             self._links[link.id] = link
             params = bytes(self._agent_node.parts.router.initialize_params(viewer))
             address = self._agent_node.parts.router.logins.address_of(viewer)
-            opened = OpenLink(self._agent, link.id, params, viewer.access, viewer.over_http, address)
+            losses = self._losses[owner]
+            opened = OpenLink(self._agent, link.id, params, viewer.access, viewer.over_http, address, losses)
             self._send(owner, opened)
         return link
 
@@ -410,12 +413,14 @@ class ViewerRelay:
 
     def close_links(self, node: uuid.UUID, reason: str) -> None:
         """Close all links to a node, and notify it in case it is alive."""
+        self._losses[node] += 1  # the notification may be lost as well
         for link in [link for link in self._links.values() if link.owner == node]:
             self._close(link, reason)
             self._send(node, CloseLink(self._agent, link.id))
 
     def lose_all(self, reason: str) -> None:
         """Close all links, because other nodes may regard this one as dead."""
+        self._losses.update({link.owner for link in self._links.values()})
         for link in list(self._links.values()):
             self._close(link, reason)
 

@@ -54,6 +54,8 @@ class ViewerLink(msgspec.Struct, frozen=True):
     node: uuid.UUID
     address: str | None = None
     """The address at which the viewer reaches its node."""
+    losses: int = 0
+    """See `OpenLink.losses`."""
 
 
 class RemoteSubscription(Subscription):
@@ -235,7 +237,13 @@ class RemoteViewers:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         """Open a viewer of another node."""
-        link = ViewerLink(self._agent, message.link, sender, message.address)
+        # A request that its node has refused may have arrived here and wait for the owner of its session. Without this,
+        # it would be served after the user has sent it again.
+        for viewer in [each for (node, _), each in self._viewers.items() if node == sender]:
+            if viewer.link.losses != message.losses:
+                viewer.drop("its node lost touch with this one, and has refused its requests")
+                del self._viewers[sender, viewer.link.id]
+        link = ViewerLink(self._agent, message.link, sender, message.address, message.losses)
         viewer = RemoteViewer(
             handler,
             window_bytes,
