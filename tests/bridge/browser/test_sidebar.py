@@ -52,6 +52,7 @@ async def test_sessions_are_searched_grouped_and_opened_by_keys(page, agent):
     await page.get_by_role("searchbox", name="Search sessions").fill("")
     await page.get_by_role("combobox", name="Group sessions by").select_option("By project")
     await expect(page.get_by_role("heading", name="work", exact=True)).to_be_visible()
+    await expect(titles).to_have_text(["Pears", "Apples"])  # the bridge's list of projects has arrived
     await page.get_by_role("searchbox", name="Search sessions").focus()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")

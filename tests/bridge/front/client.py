@@ -89,10 +89,10 @@ async def answer_to(number: int, events: AsyncIterator[Event]) -> dict[str, Any]
     return (await until_answer(number, events))[-1].message
 
 
-async def until_answer(number: int, events: AsyncIterator[Event]) -> list[Event]:
+async def until_answer(number: int, events: AsyncIterator[Event], patience_s: float = PATIENCE_S) -> list[Event]:
     """Return the events up to the answer to this request."""
     taken = []
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(patience_s):
         async for event in events:
             taken.append(event)
             if event.message.get("id") == number and "method" not in event.message:
