@@ -272,6 +272,36 @@ async def test_prompt_waiting_for_a_restart_can_be_cancelled(tmp_path):
         assert (await one.answer(other))["error"]["code"] == -32800
 
 
+def live(served):
+    return next(each.value for each in served.measure() if ("phase", "live") in each.labels.items())
+
+
+@pytest.mark.parametrize("by_session", [True, False])
+@pytest.mark.parametrize("joins", [join, join_v2])
+async def test_cancel_in_the_tick_in_which_the_session_is_back_counts(tmp_path, joins, by_session):
+    spec = storing(tmp_path, capabilities=RESUMING, load_waits=str(tmp_path / "go"))
+    async with serve(tmp_path / "home", spec, backoff_min_s=0.01) as served:
+        one = await joins(served)
+        session = (await one.ask("session/new", {"cwd": "/work", "mcpServers": []}))["result"]["sessionId"]
+        one.start_prompt(session, {"exit": 3})
+        await until(lambda: not live(served))
+        prompt = one.start_prompt(session, {"say": "never"})
+        (tmp_path / "go").touch()
+        while not live(served):
+            await asyncio.sleep(0)  # the next line runs in the tick in which the prompt is released
+        if by_session:
+            one.send({"method": "session/cancel", "params": {"sessionId": session}})
+        else:
+            one.send({"method": "$/cancel_request", "params": {"requestId": prompt}})
+        answer = await one.answer(prompt)
+        if by_session and joins is join:
+            assert answer["result"] == {"stopReason": "cancelled"}
+        else:
+            assert answer["error"]["code"] == -32800
+        await one.ask("_echo", {"sessionId": session})
+        assert "never" not in (tmp_path / "log").read_text()
+
+
 async def test_answer_with_a_string_id_fails_its_request(tmp_path):
     async with serve(tmp_path / "home", agent(string_ids="session/prompt")) as served:
         one = await join(served)

@@ -111,28 +111,26 @@ class WaitingRequest:
 
     def __init__(self, request: ViewerRequest) -> None:
         self.request = request
-        self._gate = self._make_gate()
+        self._gate = asyncio.Event()
+        self._error: Exception | None = None
 
     async def wait(self) -> None:
         """Wait to be released. Raises the error that the request is refused with."""
-        await self._gate
-        self._gate = self._make_gate()  # it may have to wait again
+        await self._gate.wait()
+        self._gate.clear()  # it may have to wait again
+        if self._error is not None:
+            raise self._error
         if self.request.is_over:
             raise RpcError(ErrorCode.REQUEST_CANCELLED)
 
     def release(self) -> None:
         """Let the request continue."""
-        if not self._gate.done():
-            self._gate.set_result(None)
+        self._gate.set()
 
     def refuse(self, error: Exception) -> None:
-        """Raise an error for the request."""
-        if not self._gate.done():
-            self._gate.set_exception(error)
-            self._gate.exception()  # marks the error as retrieved, because the task may be cancelled before it runs
-
-    def _make_gate(self) -> "asyncio.Future[None]":
-        return asyncio.get_running_loop().create_future()
+        """Raise an error for the request. It may be released already, as long as it has not continued."""
+        self._error = self._error or error
+        self._gate.set()
 
 
 class ServedSession:
