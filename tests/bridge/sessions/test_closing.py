@@ -1,6 +1,7 @@
 """Closed sessions leave memory and can be opened again. Answered prompts retain nothing of their viewers."""
 
 import gc
+import json
 import time
 import weakref
 
@@ -8,7 +9,7 @@ import pytest
 
 from dragoman.protocol.translate.session_for_v1 import SessionForV1Client
 from tests.bridge.versions.pairs import agent_v2
-from tests.bridge.viewers import LOADING, agent, join, serve, steps_text
+from tests.bridge.viewers import LOADING, GatedDisk, agent, join, serve, steps_text
 from tests.waiting import until
 
 
@@ -94,6 +95,50 @@ async def test_session_without_viewers_leaves_memory_when_the_agent_has_ended(tm
         assert two.said(left) == ["before"]
         assert "result" in await two.prompt(left, {"say": "after"})
         assert two.said(left) == ["before", "after"]
+
+
+@pytest.mark.parametrize("method", ["session/prompt", "session/set_mode"])
+async def test_request_opens_a_session_that_left_memory(tmp_path, method):
+    spec = storing(tmp_path, log=str(tmp_path / "log"))
+    async with serve(tmp_path / "home", spec, backoff_min_s=0.01) as served:
+        one, two = await join(served), await join(served)
+        session, other = await one.new(), await two.new()
+        await one.prompt(session, {"say": "before"})
+        await one.viewer.close()
+        assert "error" in await two.prompt(other, {"exit": 3})
+        await until(lambda: served.host.is_ready)
+        await close(two, other)
+        await swept(served, two)
+        prompt = [{"type": "text", "text": steps_text({"say": "after"})}]
+        assert "result" in await two.ask(method, {"sessionId": session, "prompt": prompt, "modeId": "code"})
+        sent = [json.loads(line)["method"] for line in (tmp_path / "log").read_text().splitlines()]
+        assert sent[-2:] == ["session/load", method]
+        three = await join(served)
+        await three.load(session)
+        assert three.said() == (["before", "after"] if method == "session/prompt" else ["before"])
+
+
+async def test_prompt_to_a_session_that_left_memory_can_be_cancelled(tmp_path):
+    spec = storing(tmp_path, log=str(tmp_path / "log"))
+    disk = GatedDisk()
+    async with serve(tmp_path / "home", spec, disk=disk) as served:
+        one = await join(served)
+        session = await one.new()
+        await one.prompt(session, {"say": "before"})
+        await close(one, session)
+        await swept(served, one)
+        disk.shut()
+        first = one.start_prompt(session, {"say": "first"})
+        await until(lambda: disk.waited == 1)
+        one.send({"method": "session/cancel", "params": {"sessionId": session}})
+        second = one.start_prompt(session, {"say": "second"})
+        one.send({"method": "$/cancel_request", "params": {"requestId": second}})
+        disk.open_gate()
+        assert (await one.answer(first))["result"] == {"stopReason": "cancelled"}
+        assert (await one.answer(second))["error"]["code"] == -32800
+        assert "result" in await one.prompt(session, {"say": "third"})
+        assert one.said()[-1] == "third"
+        assert '\\"first\\"' not in (tmp_path / "log").read_text()
 
 
 async def test_session_that_the_agent_lost_for_good_leaves_memory_and_can_be_read(tmp_path):

@@ -6,8 +6,8 @@ and the agent has no state to lose yet, the bridge restarts the agent.
 Each viewer is answered in its own version of ACP. The agent may speak another one.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import Any, cast
 
@@ -81,16 +81,27 @@ class ViewerHandshakes:
         self._given: dict[Viewer, Raw] = {}
         """The params of each viewer, as the viewer sent them."""
         self._held: dict[Viewer, list[bytes]] = {}
-        """Messages of viewers whose `initialize` waits for the agent."""
+        """Messages of viewers that wait until an earlier request has begun."""
 
     @property
     def limits(self) -> ViewerLimits:
         """The limits of every viewer."""
         return self._settings.viewer_limits
 
-    def is_pending(self, viewer: Viewer) -> bool:
-        """Return whether the `initialize` of a viewer waits for the agent."""
+    def is_holding(self, viewer: Viewer) -> bool:
+        """Return whether messages of a viewer are held."""
         return viewer in self._held
+
+    @contextmanager
+    def holding(self, viewer: Viewer) -> Generator[None]:
+        """Hold the later messages of a viewer, and receive them at the end of this block."""
+        held = self._held[viewer] = list[bytes]()
+        try:
+            yield
+        finally:
+            del self._held[viewer]
+        for line in held:
+            viewer.receive(line)
 
     async def initialize(self, viewer: Viewer, id_: bytes, message: Message, answer: SendAnswer) -> None:
         """Answer `initialize` once the agent has answered its own. Start or restart the agent if necessary."""
@@ -111,28 +122,23 @@ class ViewerHandshakes:
         is_reader = viewer.read_only or capabilities.read_only
         self._keep_params(viewer, _as_v1(message.params, version), version, is_reader=is_reader)
         if viewer in self._held:
-            problem = "initialize is still running; wait for its response"
+            problem = "an earlier request is still running; wait for its response"
             answer(make_error(id_, ErrorCode.INVALID_REQUEST, problem))
             return
-        # Messages that arrive during the wait are held back. They are handled after the answer.
-        self._held[viewer] = []
-        try:
-            if self._offers_more(viewer) and self._is_agent_blank():
-                await self._host.restart()
-            elif self._host.initialize.result is None:
-                await self._host.link()
-        except NoAnswerError as error:
-            held = self._held.pop(viewer)
-            self.viewer_left(viewer)  # the agent may have failed because of these params, so the next life omits them
-            answer(refuse_initialize(id_, error.failure))
-        else:
-            held = self._held.pop(viewer)
-            self._welcome(viewer, id_, capabilities, answer)
-        for line in held:
-            viewer.receive(line)
+        with self.holding(viewer):
+            try:
+                if self._offers_more(viewer) and self._is_agent_blank():
+                    await self._host.restart()
+                elif self._host.initialize.result is None:
+                    await self._host.link()
+            except NoAnswerError as error:
+                self.viewer_left(viewer)  # the agent may have failed because of these params: its next life omits them
+                answer(refuse_initialize(id_, error.failure))
+            else:
+                self._welcome(viewer, id_, capabilities, answer)
 
     def hold(self, viewer: Viewer, message: Message, line: bytes) -> None:
-        """Hold a message until `initialize` is answered, as the agent would. Refuse requests beyond the limits."""
+        """Hold a message, as an agent that is busy would. Refuse requests beyond the limits."""
         held = self._held[viewer]
         held_bytes = sum(map(len, held)) + len(line)
         limits = self._settings.viewer_limits
@@ -140,7 +146,7 @@ class ViewerHandshakes:
             held.append(line)
         elif message.method is not None and message.id is not UNSET:
             problem = (
-                f"too many messages came before initialize was answered ({len(held)} are waiting); send them afterwards"
+                f"{len(held)} messages wait for an earlier request, which is the limit; send this after its answer"
             )
             viewer.refuse(bytes(message.id), ErrorCode.INVALID_REQUEST, problem)
 

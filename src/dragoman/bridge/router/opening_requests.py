@@ -112,17 +112,9 @@ class OpeningRequests:
         """Open a session from its journal, from the agent, or from both."""
         if session is None and not request.viewer.read_only:  # a reader receives the journal without the agent
             await self._host.link()
-        try:
-            session = session or await self._sessions.open_stored(session_id) or await self._begin(request, session_id)
-        except RpcError:
-            raise
-        except (OSError, DragomanError) as error:
-            if isinstance(error, SessionBusyError) and self.pass_elsewhere is not None:
-                self.pass_elsewhere(request)
-                return None
-            reason = error.strerror if isinstance(error, OSError) else error
-            problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
-            raise RpcError(ErrorCode.INTERNAL_ERROR, problem) from None
+        session = session or await self._open_stored(request, session_id, begins=True)
+        if session is None:
+            return None
         had_history = session.phase is not SessionPhase.OPENING
         if had_history and not self._may_replay(request, session):
             self._bring_back(request, session)
@@ -136,6 +128,29 @@ class OpeningRequests:
         # The agent's replay may have added to the journal. Without an older journal the viewer has followed the replay.
         self._serve(request, session, is_followed=not had_history)
         return None
+
+    async def open_history(self, request: ViewerRequest) -> None:
+        """Open the history of a session that left memory, for a request that the agent serves. Raises RpcError."""
+        self._check_limit(request.viewer)
+        await self._open_stored(request, request.session_id or "", begins=False)
+
+    async def _open_stored(self, request: ViewerRequest, session_id: str, *, begins: bool) -> ServedSession | None:
+        """Open a session from its journal, or begin a journal if there is none. Raises RpcError.
+
+        Return None if there is no session, or if another node serves the request.
+        """
+        try:
+            session = await self._sessions.open_stored(session_id)
+            return await self._begin(request, session_id) if session is None and begins else session
+        except RpcError:
+            raise
+        except (OSError, DragomanError) as error:
+            if isinstance(error, SessionBusyError) and self.pass_elsewhere is not None:
+                self.pass_elsewhere(request)
+                return None
+            reason = error.strerror if isinstance(error, OSError) else error
+            problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
+            raise RpcError(ErrorCode.INTERNAL_ERROR, problem) from None
 
     async def _begin(self, request: ViewerRequest, session_id: str) -> ServedSession:
         """Begin the journal of a session that only the agent may have. The viewer follows the agent's replay.

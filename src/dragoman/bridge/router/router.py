@@ -3,7 +3,8 @@
     receive ──► initialize            `ViewerHandshakes.initialize`
             ──► answer                `Questions.answered`
             ──► notification          `_notification`
-            ──► request ──► _objection, _translate ──► _serve ──► a handler, or `_pass_on` to the agent
+            ──► request ──► _objection ──► _begin ──► _serve ──► a handler, or `_pass_on` to the agent
+                                  └► _open_first, if its session left memory
 
 A request is sent to the agent with an id of the bridge, and its answer is returned with the viewer's id.
 """
@@ -62,6 +63,9 @@ _NO_SESSION = {
 
 _REOPENING = frozenset({methods.SESSION_LOAD.name, methods.SESSION_RESUME.name})
 _OPENING = _REOPENING | {methods.SESSION_NEW.name, methods.SESSION_FORK.name}
+
+_FOR_THE_AGENT = frozenset({methods.SESSION_PROMPT.name, STEER})
+"""Requests with a handler that passes them on to the agent."""
 
 _SETTING = frozenset({methods.SESSION_SET_MODE.name, methods.SESSION_SET_CONFIG_OPTION.name})
 
@@ -169,8 +173,8 @@ class Router:
                 viewer.refuse(message.id, message.code, message.problem)
             else:
                 self._questions.answered_badly(viewer, message.id, message.problem)
-        # The order of these checks matters: hold messages until initialize is answered, then check a reader's rights.
-        elif self._handshakes.is_pending(viewer) and message.method != methods.INITIALIZE.name:
+        # The order of these checks matters: hold messages behind an earlier request, then check a reader's rights.
+        elif self._handshakes.is_holding(viewer) and message.method != methods.INITIALIZE.name:
             self._handshakes.hold(viewer, message, line)
         elif viewer.read_only and not self._admit_reader(viewer, message):
             return
@@ -234,11 +238,37 @@ class Router:
         return False
 
     def _request(self, request: ViewerRequest) -> None:
-        viewer, session_id = request.viewer, request.session_id
         problem = self._objection(request)
         if problem is not None:
-            viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, viewer.subscription(session_id))
-            return
+            subscription = request.viewer.subscription(request.session_id)
+            request.viewer.refuse(request.id, ErrorCode.INVALID_REQUEST, problem, subscription)
+        elif self._is_unopened(request):
+            self._start(self._open_first(request))
+        else:
+            self._begin(request)
+
+    def _is_unopened(self, request: ViewerRequest) -> bool:
+        """Return whether a request is for the agent, and only the history of its session is known."""
+        method, session_id = request.method, request.session_id
+        if session_id is None or self._sessions.find(session_id) is not None:
+            return False
+        is_for_agent = method in _FOR_THE_AGENT or method not in self._handlers
+        return is_for_agent and self._sessions.knows(session_id)
+
+    async def _open_first(self, request: ViewerRequest) -> None:
+        """Open the history of a session that left memory, then begin the request.
+
+        The viewer's later messages, such as a cancel, wait for that.
+        """
+        with self._handshakes.holding(request.viewer):
+            await self._serve(request, self.opening.open_history)
+            if not request.is_over and not request.viewer.closed.is_set():
+                request.agent_version = self._host.version  # the agent may have started in the meantime
+                self._begin(request)
+
+    def _begin(self, request: ViewerRequest) -> None:
+        """Translate a request, and run the first step of its handler."""
+        viewer, session_id = request.viewer, request.session_id
         if viewer.translator is not None and not self._translate(request, viewer.translator):
             return
         request.begin(opens=session_id if request.method in _REOPENING else None)

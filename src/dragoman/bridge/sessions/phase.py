@@ -13,7 +13,7 @@ whether the agent is being asked for the session. Its answer decides the next ph
     ASLEEP        The agent had it and has ended. It is asked again for the next request that needs it. If it can only
                   load, its replay is dropped, because the journal has it. Without viewers the session leaves memory.
     CLOSED        A viewer closed it, and so did the agent. A viewer has to open it before it can be prompted. Once no
-                  viewer has it open it leaves memory, and a load begins with its journal.
+                  viewer has it open it leaves memory, and the next request for it begins with its journal.
     REFUSED       The agent refused to load it. Its journal can be read, and the next load asks again.
     GONE          The agent refused to open it again, or cannot. Its journal can be read. Without viewers the session
                   leaves memory.
