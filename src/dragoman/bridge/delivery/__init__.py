@@ -6,7 +6,7 @@ earlier_run.py        the facts that an earlier run left in a history
 user_messages.py      the part of an agent's replay that a history does not have
 """
 
-from dragoman.bridge.delivery.earlier_run import EarlierRun, EarlierTurn
+from dragoman.bridge.delivery.earlier_run import EarlierRun
 from dragoman.bridge.delivery.file_histories import FileHistoryStore
 from dragoman.bridge.delivery.history_store import HistoryStore, SessionDescription
 from dragoman.bridge.delivery.stored_histories import ListPlace, StoredHistory
@@ -19,7 +19,6 @@ __all__ = [
     "AgentReplay",
     "Cursor",
     "EarlierRun",
-    "EarlierTurn",
     "FileHistoryStore",
     "History",
     "HistoryStore",

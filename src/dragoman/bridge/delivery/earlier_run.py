@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Literal
 
 import msgspec
 
@@ -10,17 +11,8 @@ from dragoman.bridge.delivery.user_messages import UserMessages
 from dragoman.store.block import Block
 from dragoman.store.history import History
 
-_MAX_TURNS = 64
-"""Turns whose keys are remembered, which is more than a client has waiting for an answer."""
-
-_IS_START = b'"start"'
-
-
-class EarlierTurn(msgspec.Struct, frozen=True):
-    """A turn whose prompt had a key. Without an end it was interrupted."""
-
-    stop_reason: str | None = None
-    error: msgspec.Raw | None = None
+_MAX_ANSWERS = 64
+"""Prompts whose keys are remembered, which is more than a client has waiting for an answer."""
 
 
 class EarlierRun(msgspec.Struct, frozen=True):
@@ -30,8 +22,8 @@ class EarlierRun(msgspec.Struct, frozen=True):
     """The last settings of the session."""
     last_message: tuple[bytes | None, int] = (None, 0)
     """The digest of the user's last message, and how many such messages there are."""
-    turns: Mapping[str, EarlierTurn] = {}
-    """The last turns whose prompts had a key, by key."""
+    answers: Mapping[str, bytes | None] = {}
+    """The answers to the last prompts that had a key, by key. None if the turn was interrupted."""
     has_open_turn: bool = False
     """Whether its last turn was interrupted."""
 
@@ -49,7 +41,7 @@ class _EarlierBlocks:
 
     def __init__(self) -> None:
         self._config: bytes | None = None
-        self._turns: dict[str, EarlierTurn] = {}
+        self._answers: dict[str, bytes | None] = {}
         self._messages = UserMessages()
         self._has_open_turn = False
 
@@ -71,26 +63,25 @@ class _EarlierBlocks:
             if each.kind == "config":
                 self._config = bytes(each.data)
             elif each.kind == "turn":
-                self._has_open_turn = _IS_START in bytes(each.data)
-                _record_turn(self._turns, bytes(each.data))
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    self._see_turn(msgspec.json.decode(each.data, type=_TurnRecord))
+
+    def _see_turn(self, turn: "_TurnRecord") -> None:
+        if turn.event in ("start", "end"):
+            self._has_open_turn = turn.event == "start"
+        if turn.key is not None:
+            self._answers[turn.key] = bytes(turn.answer) or None
+            if len(self._answers) > _MAX_ANSWERS:
+                del self._answers[next(iter(self._answers))]
 
     def result(self) -> EarlierRun:
         """Return the collected facts."""
         self._messages.end_message()
-        return EarlierRun(self._config, self._messages.last, self._turns, has_open_turn=self._has_open_turn)
+        return EarlierRun(self._config, self._messages.last, self._answers, has_open_turn=self._has_open_turn)
 
 
-class _KeyedTurn(msgspec.Struct, rename="camel"):
-    key: str
-    stop_reason: str | None = None
-    error: msgspec.Raw | None = None
-
-
-def _record_turn(turns: dict[str, EarlierTurn], record: bytes) -> None:
-    """Record the start or the end of a turn whose prompt had a key. Only the latest turns are kept."""
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        turn = msgspec.json.decode(record, type=_KeyedTurn)
-        error = None if turn.error is None else msgspec.Raw(bytes(turn.error))
-        turns[turn.key] = EarlierTurn(turn.stop_reason, error)
-        if len(turns) > _MAX_TURNS:
-            del turns[next(iter(turns))]
+class _TurnRecord(msgspec.Struct):
+    event: Literal["start", "prompt", "answer", "end"]
+    key: str | None = None
+    """The key of a prompt in version 1, whose start this is, of a prompt in version 2, or of an answered prompt."""
+    answer: msgspec.Raw = msgspec.Raw()

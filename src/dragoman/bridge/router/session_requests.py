@@ -155,12 +155,13 @@ class SessionRequests:
 
     async def _run_turn(self, request: ViewerRequest, session: ServedSession, link: AgentLink) -> Reply:
         """Run a turn of an agent of version 1. It lasts until the agent answers the prompt."""
-        key = None if request.repeatable is None else request.repeatable.key
         message_id = str(uuid.uuid4()) if request.viewer.version == V2 else None
         name = self._name_message(request, message_id)
         # Send the prompt first, so that the agent works while the prompt is journalled.
         call = request.send_to(link)
-        session.begin_turn(request.viewer, parse_list(fields_of(request.params).get("prompt")), name, key)
+        session.begin_turn(
+            request.viewer, parse_list(fields_of(request.params).get("prompt")), name, request.repeatable
+        )
         if message_id is not None:
             session.turns.insert(request, message_id)
         try:
@@ -169,7 +170,7 @@ class SessionRequests:
             session.turns.refuse_insertion(request)
             error = error_object(RpcError(ErrorCode.INTERNAL_ERROR, gone.failure.data()))
             session.show_end(None, error)
-            session.end_turn(None, error, key=key)
+            session.end_turn(None, error)
             request.fail(gone.failure.data())
             self.begin_next(session)
             return None
@@ -183,7 +184,7 @@ class SessionRequests:
             request.pass_on(line)  # after all updates, but before the record of the turn's end
         else:
             request.answer({"messageId": message_id})
-        session.end_turn(stop_reason, refusal, was_inserted=was_inserted, key=key)
+        session.end_turn(stop_reason, refusal, was_inserted=was_inserted)
         self._delivery.sync_soon(session.history)
         self.begin_next(session)
         return None
@@ -193,7 +194,7 @@ class SessionRequests:
         is_v1 = request.viewer.version == V1
         call = request.send_to(link)
         if request.repeatable is not None:
-            session.journal_prompt(request.repeatable.key)
+            session.journal_prompt(request.repeatable)
         if is_v1:
             session.turns.send(call.id, request)
         answer = await call

@@ -6,19 +6,17 @@ Such a client gives each prompt a key, `params._meta.dragoman.key`, and repeats 
     the turn has ended      its answer is sent at once
     unknown key             the turn begins now
 
-The keys are in the journal, so they outlive the bridge. A turn does not.
+The keys and the answers are in the journal, so they outlive the bridge, and a session that leaves memory. A turn does
+not outlive the bridge.
 """
 
 from collections.abc import Mapping
 
 from msgspec import UNSET
 
-from dragoman.bridge.delivery import EarlierTurn
 from dragoman.bridge.envelope import fields_of, string_of
-from dragoman.bridge.translation import V1
 from dragoman.bridge.viewers import RepeatablePrompt, ViewerRequest
 from dragoman.errors import ErrorCode
-from dragoman.wire.message import parse_error
 
 MAX_KEY_CHARACTERS = 100
 
@@ -34,9 +32,9 @@ _CUT_OFF = (
 class RepeatedPrompts:
     """The prompts of one session that have a key."""
 
-    def __init__(self, earlier: Mapping[str, EarlierTurn]) -> None:
+    def __init__(self, earlier: Mapping[str, bytes | None]) -> None:
         self._earlier = earlier
-        """Turns of earlier runs of the bridge."""
+        """The answers that the journal had when it was opened, by key. None for a turn that was interrupted."""
         self._known: dict[str, RepeatablePrompt] = {}
 
     def answer_repeated(self, request: ViewerRequest) -> bool:
@@ -46,7 +44,10 @@ class RepeatedPrompts:
             return False
         known = self._known.get(key)
         if known is None and key in self._earlier:
-            _answer_earlier(request, self._earlier[key])
+            if (answer := self._earlier[key]) is not None:
+                request.pass_on(answer)
+            else:
+                request.refuse(ErrorCode.INTERNAL_ERROR, _CUT_OFF)
         elif known is None:
             self._known[key] = request.repeatable = RepeatablePrompt(key, request)
             self._forget_oldest()
@@ -67,14 +68,3 @@ def _key_of(request: ViewerRequest) -> str | None:
     own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
     key = string_of(own.get("key"))
     return key if key and len(key) <= MAX_KEY_CHARACTERS else None
-
-
-def _answer_earlier(request: ViewerRequest, turn: EarlierTurn) -> None:
-    """Answer a prompt from an earlier run of the bridge. Version 2 is refused, because the message id is unknown."""
-    if turn.error is not None:
-        error = parse_error(turn.error)
-        request.refuse(error.code, error.text if error.data is UNSET else error.data)
-    elif turn.stop_reason is not None and request.viewer.version == V1:
-        request.answer({"stopReason": turn.stop_reason})
-    else:
-        request.refuse(ErrorCode.INTERNAL_ERROR, _CUT_OFF)

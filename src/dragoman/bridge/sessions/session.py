@@ -43,7 +43,6 @@ from dragoman.bridge.sessions.turns import SessionTurns
 from dragoman.bridge.sessions.updates import (
     DiscardedUpdates,
     SessionSetup,
-    key_field,
     make_turn_end,
     notice_as_thought,
     to_iso,
@@ -51,7 +50,7 @@ from dragoman.bridge.sessions.updates import (
     without_title,
 )
 from dragoman.bridge.translation import V1, V2, Version, setup_for
-from dragoman.bridge.viewers import Subscription, Viewer, ViewerRequest
+from dragoman.bridge.viewers import RepeatablePrompt, Subscription, Viewer, ViewerRequest
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import methods
 from dragoman.store.block import wire_line
@@ -160,7 +159,7 @@ class ServedSession:
         self.info = SessionFacts(prompted=earlier.last_message[0] is not None)
         self.setup = SessionSetup(earlier.config)
         self.subscriptions: dict[Viewer, Subscription] = {}
-        self.turns = SessionTurns(earlier.turns)
+        self.turns = SessionTurns(earlier.answers)
         self.waiting: list[WaitingRequest] = []
         self.closed_by: Viewer | None = None
         """The viewer that last closed the session, unless it has opened it again."""
@@ -529,7 +528,11 @@ class ServedSession:
         self.changed()
 
     def begin_turn(
-        self, viewer: Viewer, prompt: list[Raw], message_id: str | None = None, key: str | None = None
+        self,
+        viewer: Viewer,
+        prompt: list[Raw],
+        message_id: str | None = None,
+        repeatable: RepeatablePrompt | None = None,
     ) -> None:
         """Journal a viewer's prompt as a user message. Its own viewer recognises it by the key."""
         self.info.turns += 1
@@ -538,11 +541,12 @@ class ServedSession:
         subscription = self.subscriptions.get(viewer)
         self.propose_title(prompt)
         named = {} if message_id is None else {"messageId": message_id}
+        key = None if repeatable is None else repeatable.key
         for block in map(without_secrets, prompt):
             self._add_update({"sessionUpdate": "user_message_chunk", **named, "content": block}, key)
             if subscription is not None and not viewer.knows_extensions and viewer.version == V1:
                 subscription.skip(self.history.next_end)
-        self._journal_start(key)
+        self._journal_start(repeatable)
 
     def propose_title(self, prompt: list[Raw]) -> None:
         """Make a title from a prompt. It is shown at the end of the turn if the agent sets none."""
@@ -566,14 +570,12 @@ class ServedSession:
         """Send the queued prompts to viewers."""
         self.turns.queue.announce(self.id, self.subscriptions)
 
-    def end_turn(
-        self, stop_reason: str | None, error: Any = None, *, was_inserted: bool = True, key: str | None = None
-    ) -> None:
+    def end_turn(self, stop_reason: str | None, error: Any = None, *, was_inserted: bool = True) -> None:
         """Journal the end of a turn."""
         self.info.turns = max(0, self.info.turns - 1)
         if not self.info.turns:
             self.turns.forget_echoes()
-        self._journal_end(stop_reason, error, key)
+        self._journal_end(stop_reason, error)
         if not was_inserted:
             self._send_state()
         elif error is not None:
@@ -685,23 +687,34 @@ class ServedSession:
             if viewer.version == V2:
                 viewer.send(line, subscription)
 
-    def journal_prompt(self, key: str) -> None:
+    def journal_prompt(self, repeatable: RepeatablePrompt) -> None:
         """Journal that a prompt with a key was sent to an agent of version 2. States report its turn."""
-        self.history.record("turn", encode({"event": "prompt", "key": key}))
+        self.history.record("turn", self._keyed("prompt", repeatable))
 
-    def _journal_start(self, key: str | None = None) -> None:
+    def _keyed(self, event: str, repeatable: RepeatablePrompt | None) -> bytes:
+        """Return the record of a prompt. The answer to a prompt with a key is journalled, for its repetition."""
+        if repeatable is None:
+            return encode({"event": event})
+        repeatable.journal_answer = self._journal_answer
+        return encode({"event": event, "key": repeatable.key})
+
+    def _journal_answer(self, key: str, answer: bytes) -> None:
+        self.history.record("turn", encode({"event": "answer", "key": key, "answer": Raw(answer)}))
+        self.changed()
+
+    def _journal_start(self, repeatable: RepeatablePrompt | None = None) -> None:
         self.info.prompted = True
         self.info.stop_reason = self.info.error = None
         if self.turns.queue.hold(is_held=False):  # the end of this turn decides again
             self.announce_queue()
-        self.history.record("turn", encode({"event": "start", **key_field(key)}))
+        self.history.record("turn", self._keyed("start", repeatable))
         self.changed()
 
-    def _journal_end(self, stop_reason: str | None, error: Any, key: str | None = None) -> None:
+    def _journal_end(self, stop_reason: str | None, error: Any) -> None:
         self.info.stop_reason, self.info.error = stop_reason, error
         if self.turns.queue.hold(is_held=error is not None or stop_reason in HOLDING_ENDS):
             self.announce_queue()
-        record = {"event": "end", **key_field(key), "stopReason": stop_reason, "title": self.info.title}
+        record = {"event": "end", "stopReason": stop_reason, "title": self.info.title}
         self.history.record("turn", encode(record if error is None else {**record, "error": error}))
         self.changed()
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.delivery import EarlierTurn, UserBlock, read_user_message
+from dragoman.bridge.delivery import UserBlock, read_user_message
 from dragoman.bridge.envelope import encode, fields_of
 from dragoman.bridge.sessions.prompt_queue import PromptQueue
 from dragoman.bridge.sessions.repeated_prompts import RepeatedPrompts
@@ -37,8 +37,8 @@ _IDLE: Object = {"sessionUpdate": "state_update", "state": "idle"}
 class SessionTurns:
     """The running and waiting prompts of one session, with the state that the other version needs."""
 
-    def __init__(self, earlier: Mapping[str, EarlierTurn]) -> None:
-        self.repeated = RepeatedPrompts(earlier)
+    def __init__(self, earlier_answers: Mapping[str, bytes | None]) -> None:
+        self.repeated = RepeatedPrompts(earlier_answers)
         self.held: deque[ViewerRequest] = deque()
         """Prompts of version 2 that wait for the end of the turn of an agent of version 1."""
         self.queue = PromptQueue()

@@ -56,11 +56,6 @@ def notice_as_thought(session_id: str, update: dict[str, Raw]) -> bytes | None:
     return make_notification(methods.SESSION_UPDATE.name, {"sessionId": session_id, "update": thought})
 
 
-def key_field(key: str | None) -> dict[str, str]:
-    """Return the field of a record for the key of a prompt, if the prompt has one."""
-    return {} if key is None else {"key": key}
-
-
 def to_iso(time_ms: int) -> str:
     """Format a time as ACP does."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

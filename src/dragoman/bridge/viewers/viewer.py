@@ -303,6 +303,14 @@ class RepeatablePrompt(msgspec.Struct, eq=False):
     request: "ViewerRequest | None"
     """None once it is answered, because it may be large and its viewer gone."""
     answer: bytes | None = None
+    journal_answer: Callable[[str, bytes], None] | None = None
+    """Journals the answer under the key, once the prompt itself is journalled."""
+
+    def answered(self, line: bytes) -> None:
+        """Keep the answer."""
+        self.answer, self.request = line, None
+        if self.journal_answer is not None:
+            self.journal_answer(self.key, line)
 
 
 class ViewerRequest(msgspec.Struct):
@@ -404,7 +412,7 @@ class ViewerRequest(msgspec.Struct):
 
     def _send(self, line: bytes) -> None:
         if self.repeatable is not None:
-            self.repeatable.answer, self.repeatable.request = line, None
+            self.repeatable.answered(line)
         if self.end():
             for each in self._translate(line):
                 self.viewer.send(each, self.viewer.subscription(self.session_id))
