@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from dragoman.bridge.bridge import lock_home
-from dragoman.bridge.delivery import FileHistoryStore, TailBudget
-from dragoman.bridge.delivery.file_histories import StoredFile
+from dragoman.bridge.delivery import FileHistoryStore, StoredHistory, TailBudget
+from dragoman.bridge.delivery.file_histories import read_head_of
 from dragoman.bridge.sessions import NO_LABEL, SessionLabel, SessionLabels
 from dragoman.errors import DragomanError, SessionNotFoundError
 from dragoman.store.block import Block
@@ -60,8 +60,10 @@ class JournalMove:
     async def _to_database(self, session_id: str) -> bool:
         stored = self._stored(session_id)
         facts = ListedFacts(stored.title, is_prompted=stored.prompted)
-        is_new = await self._table.copy(stored.header, reseal_blocks(self._of_file(stored)), facts, stored.updated_ms)
-        await self._compare(stored)
+        head = await asyncio.to_thread(read_head_of, self._disk, self._files.path_of(session_id))
+        blocks = reseal_blocks(self._of_file(session_id))
+        is_new = await self._table.copy(head.header, blocks, facts, stored.updated_ms)
+        await self._compare(session_id)
         return is_new
 
     async def _to_file(self, session_id: str) -> bool:
@@ -77,24 +79,27 @@ class JournalMove:
             fresh.rename(path)
             self._disk.sync_directory(path.parent)
             await self._files.scan()
-        await self._compare(self._stored(session_id))
+        await self._compare(session_id)
         return is_new
 
-    def _stored(self, session_id: str) -> StoredFile:
-        """Return the file of a journal. Raises MoveError."""
+    def _stored(self, session_id: str) -> StoredHistory:
+        """Return the facts of a journal in a file. Raises MoveError."""
         stored = self._files.stored.get(session_id)
-        if not isinstance(stored, StoredFile):
+        if stored is None:
             raise MoveError("its file cannot be read, or it was never prompted and is older than a week")
         return stored
 
-    async def _compare(self, stored: StoredFile) -> None:
+    async def _compare(self, session_id: str) -> None:
         """Check that both copies of a journal are equal. Raises MoveError if they differ."""
-        key, end, _ = await self._table.find_end(stored.header.id)
-        if await sum_blocks(self._of_file(stored)) != await sum_blocks(self._of_table(key, end.last)):
+        self._stored(session_id)
+        key, end, _ = await self._table.find_end(session_id)
+        if await sum_blocks(self._of_file(session_id)) != await sum_blocks(self._of_table(key, end.last)):
             raise MoveError(_OTHER)
 
-    async def _of_file(self, stored: StoredFile) -> AsyncIterator[list[Block]]:
-        reader = BlockReader(self._disk, stored.path, stored.head.start)
+    async def _of_file(self, session_id: str) -> AsyncIterator[list[Block]]:
+        path = self._files.path_of(session_id)
+        head = await asyncio.to_thread(read_head_of, self._disk, path)
+        reader = BlockReader(self._disk, path, head.start)
         try:
             while blocks := await asyncio.to_thread(reader.read):
                 yield blocks

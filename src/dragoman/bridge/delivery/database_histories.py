@@ -98,8 +98,9 @@ class DatabaseHistoryStore:
     def put_away(self, history: History, *, title: str | None, is_prompted: bool) -> None:
         session = _rows_of(history).session
         history.drop()
-        self.stored[history.header.id] = StoredHistory(
-            header=history.header, title=title, updated_ms=history.updated_ms, prompted=is_prompted
+        header = history.header
+        self.stored[header.id] = StoredHistory(
+            id=header.id, cwd=header.cwd, title=title, updated_ms=history.updated_ms, prompted=is_prompted
         )
         if session is not None:
             self.tables.bridge.spawn(self._release(session))
@@ -168,7 +169,8 @@ def describe_stored(found: ScannedSession) -> StoredHistory:
     """Return the stored history of a session that a scan found."""
     described: dict[str, Any] | None = None if found.shown is None else msgspec.json.decode(found.shown)
     return StoredHistory(
-        header=found.header,
+        id=found.header.id,
+        cwd=found.header.cwd,
         title=found.title,
         updated_ms=found.updated_ms,
         prompted=found.is_prompted or (described is not None and bool(described.get("viewers"))),

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import os
 import re
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from functools import cache
@@ -34,19 +35,6 @@ _HASH_CHARACTERS = 40
 
 _MAX_UNPROMPTED_BYTES = 1 << 20
 """Limit above which a history must have a conversation. Settings and commands need only some kilobytes."""
-
-
-class StoredFile(StoredHistory, frozen=True, kw_only=True):
-    """The file of a history that was not opened in this run."""
-
-    file: str
-    """The path of the file. A bridge may have many of these, and a string is a third of a `Path`."""
-    head: LogHead
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return Path(self.file)
 
 
 class FileHistoryStore:
@@ -83,10 +71,12 @@ class FileHistoryStore:
 
     async def reopen(self, session_id: str) -> tuple[History, EarlierRun] | None:
         stored = self.stored.get(session_id)
-        if not isinstance(stored, StoredFile):
+        if stored is None:
             return None
-        file = HistoryFile(self._disk, stored.path, stored.head.start, options=OPTIONS)
-        history = self._history(stored.header, file, HistoryState.UNREAD)
+        path = self.path_of(session_id)
+        head = await asyncio.to_thread(read_head_of, self._disk, path)
+        file = HistoryFile(self._disk, path, head.start, options=OPTIONS)
+        history = self._history(head.header, file, HistoryState.UNREAD)
         earlier = await read_earlier(history)
         history.updated_ms = stored.updated_ms
         self.stored.pop(session_id, None)
@@ -99,25 +89,18 @@ class FileHistoryStore:
         del history, other
 
     def put_away(self, history: History, *, title: str | None, is_prompted: bool) -> None:
-        own = _file_of(history)
         history.drop()
-        self.stored[history.header.id] = StoredFile(
-            header=history.header,
-            title=title,
-            updated_ms=history.updated_ms,
-            prompted=is_prompted,
-            file=str(own.path),
-            head=LogHead(history.header, own.start),
-        )
+        self.stored[history.header.id] = _describe(history.header, title, history.updated_ms, is_prompted=is_prompted)
 
     async def copy_for(self, history: History, session_id: str) -> list[tuple[Version, bytes]]:
         return await copy_messages(history, session_id)
 
     async def read_stored(self, session_id: str) -> AsyncGenerator[list[MessageRun]]:
-        stored = self.stored.get(session_id)
-        if not isinstance(stored, StoredFile):
+        if session_id not in self.stored:
             return
-        reader = await asyncio.to_thread(BlockReader, self._disk, stored.path, stored.head.start)
+        path = self.path_of(session_id)
+        head = await asyncio.to_thread(read_head_of, self._disk, path)
+        reader = await asyncio.to_thread(BlockReader, self._disk, path, head.start)
         try:
             while blocks := await asyncio.to_thread(reader.read):
                 yield [
@@ -129,9 +112,8 @@ class FileHistoryStore:
             reader.close()
 
     def delete(self, session_id: str) -> None:
-        stored = self.stored.pop(session_id, None)
-        if isinstance(stored, StoredFile):
-            delete_beside(stored.path)
+        if self.stored.pop(session_id, None) is not None:
+            delete_beside(self.path_of(session_id))
 
     def path_of(self, session_id: str) -> Path:
         """Return the path of a session's history."""
@@ -148,7 +130,7 @@ class FileHistoryStore:
         for path in self._directory.glob("*.jsonl"):
             with suppress(OSError, SessionUnreadableError):
                 stored = _look_at(self._disk, path)
-                if stored is None or self.path_of(stored.header.id) != path:
+                if stored is None or self.path_of(stored.id) != path:
                     continue
                 if stored.prompted or stored.updated_ms >= oldest_ms:
                     found.append(stored)
@@ -181,9 +163,14 @@ def find_stored(directory: Path) -> list[StoredHistory]:
     for path in directory.glob("*.jsonl"):
         with suppress(OSError, SessionUnreadableError):
             stored = _look_at(disk, path)
-            if stored is not None and journal_name(stored.header.id) == path.name:
+            if stored is not None and journal_name(stored.id) == path.name:
                 found.append(stored)
     return found
+
+
+def _describe(header: Header, title: str | None, updated_ms: int, *, is_prompted: bool) -> StoredHistory:
+    cwd = sys.intern(header.cwd)  # many sessions have the same directory
+    return StoredHistory(id=header.id, cwd=cwd, title=title, updated_ms=updated_ms, prompted=is_prompted)
 
 
 def _file_of(history: History) -> HistoryFile:
@@ -195,7 +182,19 @@ def _file_of(history: History) -> HistoryFile:
 # The rest is for threads.
 
 
-def _look_at(disk: Disk, path: Path) -> StoredFile | None:
+def read_head_of(disk: Disk, path: Path) -> LogHead:
+    """Read the header of a history. Raises SessionUnreadableError, OSError."""
+    fd = disk.open(path, READ)
+    try:
+        head = read_head(fd, path)
+    finally:
+        os.close(fd)
+    if head is None:
+        raise SessionUnreadableError(str(path), "it has no header")
+    return head
+
+
+def _look_at(disk: Disk, path: Path) -> StoredHistory | None:
     """Read the header and the end of a history, or None for another file. Raises SessionUnreadableError, OSError."""
     fd = disk.open(path, READ)
     try:
@@ -206,9 +205,7 @@ def _look_at(disk: Disk, path: Path) -> StoredFile | None:
         end = read_log_end(fd, head.start.offset, status.st_size)
         prompted = end.prompted or _has_conversation(fd, status.st_size)
         updated_ms = end.conversation_time or end.time or int(status.st_mtime * 1000)
-        return StoredFile(
-            header=head.header, title=end.title, updated_ms=updated_ms, prompted=prompted, file=str(path), head=head
-        )
+        return _describe(head.header, end.title, updated_ms, is_prompted=prompted)
     finally:
         os.close(fd)
 

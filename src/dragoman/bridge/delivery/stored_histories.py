@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.store.block import Header
 from dragoman.store.naming import normalise
 
 ListPlace = tuple[int, str]
@@ -23,10 +22,11 @@ GroupOf = Callable[[str], str | None]
 
 
 class StoredHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """A history that is not open here."""
+    """A history that is not open here. A bridge may have many, so it has only the facts for lists."""
 
-    header: Header
+    id: str
     """The session that it belongs to."""
+    cwd: str
     title: str | None
     updated_ms: int
     prompted: bool
@@ -37,7 +37,7 @@ class StoredHistory(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> ListPlace:
         """The place of the session in lists."""
-        return self.updated_ms, self.header.id
+        return self.updated_ms, self.id
 
     @property
     def is_busy(self) -> bool:
@@ -60,7 +60,7 @@ class _Group:
         self.by_cwd: dict[str, list[ListPlace]] = {}
 
     def orders_of(self, stored: StoredHistory) -> tuple[list[ListPlace], list[ListPlace]]:
-        return self.all, self.by_cwd.setdefault(normalise(stored.header.cwd), [])
+        return self.all, self.by_cwd.setdefault(normalise(stored.cwd), [])
 
     def add(self, stored: StoredHistory) -> None:
         place = stored.place
@@ -70,7 +70,7 @@ class _Group:
     def remove(self, stored: StoredHistory) -> None:
         for order in self.orders_of(stored):
             del order[bisect_left(order, stored.place)]
-        if not self.by_cwd[cwd := normalise(stored.header.cwd)]:
+        if not self.by_cwd[cwd := normalise(stored.cwd)]:
             del self.by_cwd[cwd]
 
 
@@ -136,7 +136,7 @@ class StoredHistories(MutableMapping[str, StoredHistory]):
 
     def _keep(self, stored: StoredHistory) -> _Group | None:
         """Store a history, and return the group that it belongs to."""
-        session_id = stored.header.id
+        session_id = stored.id
         self._histories[session_id] = stored
         if stored.is_busy:
             self.busy[session_id] = None

@@ -309,7 +309,8 @@ class AgentNode:
         described = {**session.describe(), "state": "asleep", "viewers": 0, "pending": 0}
         self.parts.sessions.release(session, reason)
         self.histories.stored[session.id] = StoredHistory(
-            header=history.header,
+            id=session.id,
+            cwd=session.cwd,
             title=session.info.title,
             updated_ms=history.updated_ms,
             prompted=session.info.prompted,
@@ -340,7 +341,8 @@ class AgentNode:
             return
         described: dict[str, Any] = msgspec.json.decode(message.described)
         stored = StoredHistory(
-            header=_decode_header(message.header),
+            id=message.session,
+            cwd=_decode_header(message.header).cwd,
             title=described.get("title"),
             updated_ms=from_iso(described["updatedAt"]),
             prompted=message.is_prompted or bool(described.get("viewers")),

@@ -30,7 +30,7 @@ class ListEntry(NamedTuple):
     @property
     def cwd(self) -> str:
         """The directory of the session."""
-        return self.session.header.cwd if isinstance(self.session, StoredHistory) else self.session.cwd
+        return self.session.cwd
 
 
 class SessionLists:
@@ -95,7 +95,7 @@ class SessionLists:
     def label_of(self, listed: ListEntry) -> SessionLabel:
         """Return the label of a session. The label of a new subagent is known before it is written."""
         of = listed.session
-        return self._labels.of(of.header.id) if isinstance(of, StoredHistory) else of.info.label
+        return self._labels.of(of.id) if isinstance(of, StoredHistory) else of.info.label
 
     def title_of(self, listed: ListEntry) -> str:
         """Return the title of a session, or an empty string."""
@@ -103,7 +103,7 @@ class SessionLists:
         if not isinstance(of, StoredHistory):
             return of.info.title or ""
         title = of.title if of.described is None else of.described.get("title")
-        return self._labels.of(of.header.id).title or title or ""
+        return self._labels.of(of.id).title or title or ""
 
     def describe(self, listed: ListEntry) -> dict[str, Any]:
         """Return the params of `_dragoman/session` for a session in a list."""
@@ -112,12 +112,12 @@ class SessionLists:
 
     def describe_stored(self, stored: StoredHistory) -> dict[str, Any]:
         """Return the params of `_dragoman/session` for a session that is not open here."""
-        label = self._labels.of(stored.header.id)
+        label = self._labels.of(stored.id)
         if stored.described is not None:
             return {"updatedAt": to_iso(stored.updated_ms), **stored.described, **describe_label(label)}
         return {
-            "sessionId": stored.header.id,
-            "cwd": stored.header.cwd,
+            "sessionId": stored.id,
+            "cwd": stored.cwd,
             "title": label.title or stored.title,
             "state": "asleep",
             "pending": 0,

@@ -120,7 +120,7 @@ class SessionDeletion:
         if self._journals is None:
             return []
         ids = {info.session_id for info in known}
-        found = [_describe(stored) for stored in await self._journals.find() if stored.header.id not in ids]
+        found = [_describe(stored) for stored in await self._journals.find() if stored.id not in ids]
         found = [info for info in found if cwd is None or is_same_directory(info.cwd, cwd)]
         self._orphaned.update(info.session_id for info in found)
         return found
@@ -136,7 +136,7 @@ def _check_listed(agent: AgentConnection, found: Sequence[FoundSession]) -> None
 
 def _describe(stored: StoredHistory) -> v1.SessionInfo:
     updated = datetime.fromtimestamp(stored.updated_ms / 1000, UTC).isoformat()
-    return v1.SessionInfo(session_id=stored.header.id, cwd=stored.header.cwd, title=stored.title, updated_at=updated)
+    return v1.SessionInfo(session_id=stored.id, cwd=stored.cwd, title=stored.title, updated_at=updated)
 
 
 def _is_older(info: v1.SessionInfo, age: timedelta) -> bool:

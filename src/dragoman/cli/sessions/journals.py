@@ -107,7 +107,7 @@ class BridgeJournals:
     async def find(self) -> list[StoredHistory]:
         """Return the journals under the agent's name, one per session. Raises DragomanError."""
         found = [stored for place in self._places for stored in await place.find(self._agent)]
-        return list({stored.header.id: stored for stored in found}.values())
+        return list({stored.id: stored for stored in found}.values())
 
     async def has(self, session_id: str) -> bool:
         """Return whether a session has a journal. Raises DragomanError."""
