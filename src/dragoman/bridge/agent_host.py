@@ -41,7 +41,7 @@ from dragoman.bridge.agent_link import (
     NoAnswerError,
     death_failure,
 )
-from dragoman.bridge.envelope import fields_of, is_given
+from dragoman.bridge.envelope import is_given
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.tasks import Waiters
 from dragoman.bridge.translation import V1, V2, Version, initialize_of_both, version_of_agent
@@ -49,6 +49,7 @@ from dragoman.errors import ErrorCode, StartError
 from dragoman.protocol import methods
 from dragoman.protocol.message_name import MESSAGE_KEY
 from dragoman.protocol.negotiation import speaks_v2
+from dragoman.wire.envelope import fields_of
 from dragoman.wire.message import ErrorObject, parse_error
 
 AgentState = Literal["starting", "ready", "crashed", "stopped"]

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.bridge.envelope import encode
 from dragoman.errors import InvalidParamsError, RpcError
 from dragoman.protocol import methods
 from dragoman.protocol.decode import decode_params
@@ -30,6 +29,7 @@ from dragoman.protocol.translate.session_for_v1 import SessionForV1Client, Suppo
 from dragoman.protocol.translate.session_for_v2 import SessionForV2Client
 from dragoman.protocol.translate.setup import UntranslatableServerError, initialize_to_v2, setup_to_v1, setup_to_v2
 from dragoman.wire import error_object
+from dragoman.wire.envelope import encode
 from dragoman.wire.message import BAD_JSON
 
 Version = Literal[1, 2]

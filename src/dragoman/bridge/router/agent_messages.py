@@ -14,7 +14,6 @@ from dragoman.bridge.envelope import (
     SUBAGENT,
     UPDATE,
     OrdinaryRun,
-    fields_of,
     ordinary_runs,
     rename_request,
     session_of_update,
@@ -26,7 +25,7 @@ from dragoman.bridge.sessions.ownership import MCP_MESSAGE
 from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
 from dragoman.protocol import methods
 from dragoman.wire import Malformed, Message, Oversized, parse
-from dragoman.wire.envelope import make_error, session_of
+from dragoman.wire.envelope import fields_of, make_error, session_of
 from dragoman.wire.message import NULL_ID, is_sound, replace_lone_surrogates
 
 

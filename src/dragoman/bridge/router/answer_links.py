@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.guard.credentials import hash_code, make_code
 from dragoman.bridge.router.code_register import CodeRegister
 from dragoman.bridge.router.reply import Reply
@@ -28,6 +27,7 @@ from dragoman.bridge.sessions.agent_request import PERMISSION, AgentRequest
 from dragoman.bridge.sessions.questions import Questions
 from dragoman.bridge.viewers import ViewerRequest
 from dragoman.errors import DragomanError, ErrorCode, RpcError
+from dragoman.wire.envelope import fields_of, string_of
 
 LINK = "_dragoman/question/link"
 

@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from dragoman.bridge.envelope import fields_of, parse_list, string_of
+from dragoman.bridge.envelope import parse_list
 from dragoman.bridge.router.reply import Reply
 from dragoman.bridge.sessions import ServedSession, ServedSessions
 from dragoman.bridge.viewers import ViewerRequest
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.files import Boundary, FileAccessError, FileLists, PathError, match_files
+from dragoman.wire.envelope import fields_of, string_of
 
 MAX_OFFERED = 50
 """Files per answer, which is more than a list on a screen shows."""

@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw
 from dragoman import __version__
 from dragoman.bridge.agent_host import AgentHost, InitializeRefused
 from dragoman.bridge.agent_link import AgentFailure, NoAnswerError
-from dragoman.bridge.envelope import encode, fields_of, is_given
+from dragoman.bridge.envelope import is_given
 from dragoman.bridge.router.logins import CAPABILITY, OAUTH_KEY
 from dragoman.bridge.sessions import ServedSessions
 from dragoman.bridge.settings import AgentSpec, BridgeSettings, ViewerLimits
@@ -35,7 +35,7 @@ from dragoman.errors import ErrorCode, InvalidParamsError
 from dragoman.protocol import methods
 from dragoman.protocol.translate.setup import initialize_to_v1
 from dragoman.wire import Message
-from dragoman.wire.envelope import make_error, make_result
+from dragoman.wire.envelope import encode, fields_of, make_error, make_result
 
 _NO_VERSION = {
     "path": "params.protocolVersion",

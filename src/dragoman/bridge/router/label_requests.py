@@ -12,7 +12,6 @@ from typing import Any
 
 from dragoman.bridge.agent_host import AgentHost
 from dragoman.bridge.agent_link import CallAnswer
-from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.reply import Reply
 from dragoman.bridge.sessions import ServedSession, ServedSessions
@@ -20,6 +19,7 @@ from dragoman.bridge.viewers import ViewerRequest
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import methods
 from dragoman.text import one_line
+from dragoman.wire.envelope import fields_of, string_of
 
 MAX_TITLE_CHARS = 200
 """Longer titles are cut, as the protocol allows, because a title is one line of a list."""

@@ -9,8 +9,8 @@ import base64
 import msgspec
 
 from dragoman.bridge.delivery import ListPlace
-from dragoman.bridge.envelope import encode
 from dragoman.errors import ErrorCode, RpcError
+from dragoman.wire.envelope import encode
 
 
 class _ListCursor(msgspec.Struct, frozen=True, array_like=True):

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_host import AgentHost
-from dragoman.bridge.envelope import decode_fields, encode, fields_of, parse_list, string_of
+from dragoman.bridge.envelope import parse_list
 from dragoman.bridge.router.list_cursor import make_list_cursor, read_list_cursor, wrong_cursor
 from dragoman.bridge.router.opening_requests import check_paths
 from dragoman.bridge.router.reply import Reply
@@ -24,6 +24,7 @@ from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol import methods
 from dragoman.protocol.session_origin import ORIGIN_KEY
 from dragoman.store import PAGE_SESSIONS
+from dragoman.wire.envelope import decode_fields, encode, fields_of, string_of
 
 _MAX_PAGES = 1_000
 """Pages to search for a session, if an agent never ends its list."""

@@ -21,14 +21,13 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.bridge.agent_host import AgentHost
-from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.guard.credentials import hash_code
 from dragoman.bridge.router.code_register import CodeRegister
 from dragoman.bridge.sessions import ServedSession
 from dragoman.bridge.settings import CALLBACK_PATH
 from dragoman.bridge.viewers import Viewer
 from dragoman.errors import ErrorCode, LogError
-from dragoman.wire.envelope import make_error, make_result
+from dragoman.wire.envelope import fields_of, make_error, make_result, string_of
 
 OAUTH_KEY = "dragoman/oauth"
 REDIRECT = "_dragoman/oauth/redirect"

@@ -25,7 +25,7 @@ from msgspec import UNSET, Raw
 from dragoman.bridge.agent_host import AgentHost
 from dragoman.bridge.agent_link import CallAnswer
 from dragoman.bridge.delivery import Cursor, History, read_cursor
-from dragoman.bridge.envelope import fields_of, is_given, parse_list, string_of, with_result_meta
+from dragoman.bridge.envelope import is_given, parse_list, with_result_meta
 from dragoman.bridge.sessions import PASSING, ServedSession, ServedSessions, SessionPhase
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.tasks import Waiters
@@ -35,6 +35,7 @@ from dragoman.cancellation import finish_in_thread
 from dragoman.errors import DragomanError, ErrorCode, RpcError, SessionBusyError
 from dragoman.protocol.session_origin import ORIGIN_KEY, read_origin
 from dragoman.store import is_same_directory
+from dragoman.wire.envelope import fields_of, string_of
 
 FORK_KEY = "dragoman/fork"
 """Key in `_meta` of the answer to a fork that has only a part of its parent's history."""

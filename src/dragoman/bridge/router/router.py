@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_host import AgentHost
 from dragoman.bridge.agent_link import CallAnswer, NoAnswerError
-from dragoman.bridge.envelope import fields_of, make_notification
+from dragoman.bridge.envelope import make_notification
 from dragoman.bridge.router.answer_links import LINK, AnswerLinks, LinkedQuestion
 from dragoman.bridge.router.code_register import CodeRegister
 from dragoman.bridge.router.file_requests import FileRequests
@@ -39,7 +39,7 @@ from dragoman.bridge.wire_log import WireLog
 from dragoman.errors import ErrorCode, InvalidParamsError, RpcError
 from dragoman.protocol import methods
 from dragoman.wire import Malformed, Message, Oversized, parse
-from dragoman.wire.envelope import make_error, session_of
+from dragoman.wire.envelope import fields_of, make_error, session_of
 from dragoman.wire.message import NULL_ID, replace_lone_surrogates
 
 LEAVE = "_dragoman/leave"

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_host import AgentHost
 from dragoman.bridge.agent_link import AgentLink, NoAnswerError
-from dragoman.bridge.envelope import encode, fields_of, is_given, parse_list, string_of, with_param
+from dragoman.bridge.envelope import is_given, parse_list
 from dragoman.bridge.router.reply import Reply, ServeRequest
 from dragoman.bridge.sessions import ServedSession, ServedSessions
 from dragoman.bridge.sessions.prompt_queue import pop_queue_mark
@@ -21,6 +21,7 @@ from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol.message_name import MESSAGE_KEY
 from dragoman.protocol.turn_usage import usage_from_meta
 from dragoman.wire import error_object
+from dragoman.wire.envelope import encode, fields_of, string_of, with_param
 
 STEER = "_session/steering"
 """An extension that several agents share: sends a message into the running turn."""

@@ -5,13 +5,13 @@ from typing import Literal
 
 from msgspec import Raw
 
-from dragoman.bridge.envelope import ELICIT, fields_of, parse_list, string_of
+from dragoman.bridge.envelope import ELICIT, parse_list
 from dragoman.bridge.sessions.session import ServedSession
 from dragoman.bridge.viewers import Subscription, Viewer
 from dragoman.errors import ErrorCode
 from dragoman.protocol import methods
 from dragoman.protocol.permission_options import find_default
-from dragoman.wire.envelope import make_error, make_result
+from dragoman.wire.envelope import fields_of, make_error, make_result, string_of
 
 PERMISSION = methods.SESSION_REQUEST_PERMISSION.name
 QUESTIONS = frozenset({PERMISSION, ELICIT})

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.cancellation import finish_in_thread
 from dragoman.files.replacement import replace_file
 from dragoman.store.naming import link_damaged
 from dragoman.text.title import make_title
+from dragoman.wire.envelope import fields_of, string_of
 
 _OWN_RIGHTS = 0o600
 

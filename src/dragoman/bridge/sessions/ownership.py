@@ -16,10 +16,10 @@ from collections.abc import Mapping
 
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.envelope import encode, fields_of, parse_list, rename_server, string_of, with_param
+from dragoman.bridge.envelope import parse_list, rename_server
 from dragoman.bridge.viewers import Viewer, ViewerRequest
 from dragoman.protocol import methods
-from dragoman.wire.envelope import session_of
+from dragoman.wire.envelope import encode, fields_of, session_of, string_of, with_param
 
 CREATE_TERMINAL = methods.TERMINAL_CREATE.name
 RELEASE_TERMINAL = methods.TERMINAL_RELEASE.name

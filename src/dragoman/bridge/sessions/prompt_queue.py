@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.envelope import decode_fields, encode, fields_of, make_notification, parse_list, string_of
+from dragoman.bridge.envelope import make_notification, parse_list
 from dragoman.bridge.viewers import Subscription, Viewer, ViewerRequest
 from dragoman.errors import ErrorCode, RpcError
 from dragoman.text.secret import hide_command_secrets
+from dragoman.wire.envelope import decode_fields, encode, fields_of, string_of
 
 MAX_QUEUED = 20
 MAX_QUEUED_BYTES = 16 * 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_host import AgentHost
-from dragoman.bridge.envelope import decode_fields, encode, fields_of, make_notification, rename_terminals
+from dragoman.bridge.envelope import make_notification, rename_terminals
 from dragoman.bridge.sessions.agent_request import PERMISSION, AgentRequest, SettledBy
 from dragoman.bridge.sessions.ownership import CREATE_TERMINAL, MCP_MESSAGE, Ownership
 from dragoman.bridge.sessions.session import ServedSession
@@ -23,7 +23,7 @@ from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
 from dragoman.errors import ErrorCode
 from dragoman.protocol import methods
 from dragoman.wire import Malformed, Message, parse
-from dragoman.wire.envelope import make_error, make_result, with_id
+from dragoman.wire.envelope import decode_fields, encode, fields_of, make_error, make_result, with_id
 
 MAX_HELD = 64
 """Requests for servers of viewers that are away, at a time; more are refused at once."""

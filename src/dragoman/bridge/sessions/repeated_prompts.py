@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from msgspec import UNSET
 
-from dragoman.bridge.envelope import fields_of, string_of
 from dragoman.bridge.viewers import RepeatablePrompt, ViewerRequest
 from dragoman.errors import ErrorCode
+from dragoman.wire.envelope import fields_of, string_of
 
 MAX_KEY_CHARACTERS = 100
 

@@ -26,16 +26,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_link import AgentFailure, AgentLink, CallAnswer, NoAnswerError
 from dragoman.bridge.delivery import AgentReplay, EarlierRun, History, SessionDescription
-from dragoman.bridge.envelope import (
-    OrdinaryRun,
-    encode,
-    fields_of,
-    is_unrouted,
-    make_notification,
-    string_of,
-    with_param,
-    without_secrets,
-)
+from dragoman.bridge.envelope import OrdinaryRun, is_unrouted, make_notification, without_secrets
 from dragoman.bridge.sessions.labels import NO_LABEL, SessionLabel, describe_label, title_of
 from dragoman.bridge.sessions.phase import CLOSABLE, RELEASABLE, WAKEABLE, SessionPhase
 from dragoman.bridge.sessions.prompt_queue import HOLDING_ENDS
@@ -56,7 +47,7 @@ from dragoman.protocol import methods
 from dragoman.store.block import wire_line
 from dragoman.store.history import ListedFacts
 from dragoman.wire import error_object
-from dragoman.wire.envelope import make_request
+from dragoman.wire.envelope import encode, fields_of, make_request, string_of, with_param
 from dragoman.wire.message import ErrorObject
 
 if TYPE_CHECKING:

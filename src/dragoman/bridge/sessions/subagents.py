@@ -12,12 +12,12 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import EarlierRun, History
-from dragoman.bridge.envelope import encode, fields_of, string_of
 from dragoman.bridge.sessions.phase import SessionPhase
 from dragoman.bridge.sessions.session import ServedSession
 from dragoman.bridge.viewers import Delivery
 from dragoman.errors import DragomanError
 from dragoman.text import one_line
+from dragoman.wire.envelope import encode, fields_of, string_of
 
 if TYPE_CHECKING:
     from dragoman.bridge.sessions.sessions import ServedSessions

@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.bridge.delivery import UserBlock, read_user_message
-from dragoman.bridge.envelope import encode, fields_of
 from dragoman.bridge.sessions.prompt_queue import PromptQueue
 from dragoman.bridge.sessions.repeated_prompts import RepeatedPrompts
 from dragoman.bridge.viewers import Viewer, ViewerRequest
@@ -27,6 +26,7 @@ from dragoman.errors import ErrorCode, RpcError
 from dragoman.protocol.prompt_echo import PromptEcho
 from dragoman.protocol.translate.envelope import Object, as_object
 from dragoman.protocol.translate.turn import MAX_HELD_PROMPTS, TurnForV1Client, V2TurnState
+from dragoman.wire.envelope import encode, fields_of
 
 _MAX_ECHOES = 8
 """Messages of one turn that the agent may repeat: its prompt and its steering messages."""

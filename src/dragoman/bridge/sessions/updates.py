@@ -7,10 +7,11 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery import encode_settings
-from dragoman.bridge.envelope import encode, fields_of, is_given, make_notification, string_of, with_update
+from dragoman.bridge.envelope import is_given, make_notification, with_update
 from dragoman.bridge.translation import Version
 from dragoman.protocol import methods, v1
 from dragoman.protocol.notice import as_thought
+from dragoman.wire.envelope import encode, fields_of, string_of
 
 TURN_END = "dragoman/turn"
 """In `_meta` of a `session_info_update`: the end of a turn that has a `usage`, or did not end by itself."""

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.bridge.envelope import ELICIT, encode, fields_of, is_given, string_of
+from dragoman.bridge.envelope import ELICIT, is_given
 from dragoman.bridge.translation import V1, V2, Version
 from dragoman.bridge.viewers.edge import unsupported_replacer
 from dragoman.protocol import methods
 from dragoman.protocol.translate.session_for_v1 import SupportedUpdates
 from dragoman.protocol.translate.session_for_v1 import read_capabilities as read_taken
+from dragoman.wire.envelope import encode, fields_of, string_of
 from dragoman.wire.message import BAD_JSON
 
 

@@ -21,10 +21,11 @@ from msgspec import UNSET
 
 from dragoman.bridge.delivery import MessageRun
 from dragoman.bridge.delivery.stream_item import mark_cursors
-from dragoman.bridge.envelope import decode_fields, fields_of, rename_terminals, string_of, with_update
+from dragoman.bridge.envelope import rename_terminals, with_update
 from dragoman.bridge.translation import StreamTranslator
 from dragoman.protocol.translate.session_for_v1 import SupportedUpdates, fallback_text
 from dragoman.store.runs import Mark
+from dragoman.wire.envelope import decode_fields, fields_of, string_of
 
 if TYPE_CHECKING:
     from dragoman.bridge.viewers.subscription import HistorySource

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.bridge.agent_link import AgentCall, AgentLink
-from dragoman.bridge.envelope import fields_of, is_given
+from dragoman.bridge.envelope import is_given
 from dragoman.bridge.translation import V1, V2, RequestTranslator, StreamTranslator, Version, not_found_data
 from dragoman.bridge.viewers.capabilities import ViewerCapabilities
 from dragoman.bridge.viewers.outbox import ViewerOutbox, ViewerStream
@@ -18,7 +18,7 @@ from dragoman.bridge.viewers.subscription import Subscription
 from dragoman.errors import ErrorCode
 from dragoman.protocol import methods
 from dragoman.protocol.translate.session_for_v1 import SupportedUpdates
-from dragoman.wire.envelope import make_error, make_result, session_of, with_id
+from dragoman.wire.envelope import fields_of, make_error, make_result, session_of, with_id
 from dragoman.wire.message import NULL_ID
 
 _MAX_BURST = 16
