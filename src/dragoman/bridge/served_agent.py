@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _LOOKS = 8
 """Number of sweeps within the shortest timeout."""
 
-_MAX_PAUSE_S = 5.0
+MAX_PAUSE_S = 5.0
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
@@ -287,7 +287,7 @@ class ServedAgent:
 
     async def _sweep_regularly(self) -> None:
         shortest_s = min(self._settings.viewer_limits.stall_s, self._settings.agent_limits.idle_stop_s)
-        pause_s = min(_MAX_PAUSE_S, shortest_s / _LOOKS)
+        pause_s = min(MAX_PAUSE_S, shortest_s / _LOOKS)
         while True:
             await asyncio.sleep(pause_s)
             await self.sweep(time.monotonic())

@@ -7,9 +7,10 @@ import weakref
 
 import pytest
 
+from dragoman.bridge import served_agent
 from dragoman.protocol.translate.session_for_v1 import SessionForV1Client
 from tests.bridge.versions.pairs import agent_v2
-from tests.bridge.viewers import LOADING, GatedDisk, agent, join, serve, steps_text
+from tests.bridge.viewers import A_DAY_S, LOADING, GatedDisk, agent, join, serve, steps_text
 from tests.waiting import until
 
 
@@ -67,6 +68,32 @@ async def test_closed_session_leaves_memory_and_reopens_completely(tmp_path, ext
         assert one.said() == ["before", "after"]
 
 
+async def test_closed_session_that_left_memory_accepts_prompts_only_once_opened(tmp_path):
+    async with serve(tmp_path / "home", storing(tmp_path)) as served:
+        one = await join(served)
+        session = await one.new()
+        await one.prompt(session, {"say": "before"})
+        await close(one, session)
+        await swept(served, one)
+        refused = await one.prompt(session, {"say": "never"})
+        assert "open it again" in refused["error"]["data"]
+        await one.load(session)
+        await one.prompt(session, {"say": "after"})
+        assert one.said() == ["before", "before", "after"]
+
+
+async def test_closed_session_leaves_memory_before_the_next_sweep(tmp_path, monkeypatch):
+    monkeypatch.setattr(served_agent, "MAX_PAUSE_S", A_DAY_S)
+    async with serve(tmp_path / "home", storing(tmp_path), idle_stop_s=A_DAY_S, stall_s=A_DAY_S) as served:
+        one = await join(served)
+        for _ in range(3):
+            session = await one.new()
+            await one.prompt(session, {"say": "before"})
+            await close(one, session)
+        await one.ask("_echo")
+        await until(lambda: not open_sessions(served))
+
+
 async def test_session_that_another_viewer_has_open_stays(tmp_path):
     async with serve(tmp_path) as served:
         one, two = await join(served), await join(served)
@@ -121,12 +148,12 @@ async def test_request_opens_a_session_that_left_memory(tmp_path, method):
 async def test_prompt_to_a_session_that_left_memory_can_be_cancelled(tmp_path):
     spec = storing(tmp_path, log=str(tmp_path / "log"))
     disk = GatedDisk()
-    async with serve(tmp_path / "home", spec, disk=disk) as served:
+    async with serve(tmp_path / "home", spec) as served:
         one = await join(served)
         session = await one.new()
         await one.prompt(session, {"say": "before"})
-        await close(one, session)
-        await swept(served, one)
+    async with serve(tmp_path / "home", spec, disk=disk) as served:
+        one = await join(served)
         disk.shut()
         first = one.start_prompt(session, {"say": "first"})
         await until(lambda: disk.waited == 1)

@@ -95,13 +95,10 @@ class DatabaseHistoryStore:
         if other.next_end > other.end:
             _rows_of(history).wait_for(_rows_of(other).reach(other.next_end))
 
-    def put_away(self, history: History, *, title: str | None, is_prompted: bool) -> None:
+    def put_away(self, history: History, stored: StoredHistory) -> None:
         session = _rows_of(history).session
         history.drop()
-        header = history.header
-        self.stored[header.id] = StoredHistory(
-            id=header.id, cwd=header.cwd, title=title, updated_ms=history.updated_ms, prompted=is_prompted
-        )
+        self.stored[stored.id] = stored
         if session is not None:
             self.tables.bridge.spawn(self._release(session))
 

@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import os
 import re
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from functools import cache
@@ -88,9 +87,9 @@ class FileHistoryStore:
     def follow(self, history: History, other: History) -> None:
         del history, other
 
-    def put_away(self, history: History, *, title: str | None, is_prompted: bool) -> None:
+    def put_away(self, history: History, stored: StoredHistory) -> None:
         history.drop()
-        self.stored[history.header.id] = _describe(history.header, title, history.updated_ms, is_prompted=is_prompted)
+        self.stored[stored.id] = stored
 
     async def copy_for(self, history: History, session_id: str) -> list[tuple[Version, bytes]]:
         return await copy_messages(history, session_id)
@@ -168,11 +167,6 @@ def find_stored(directory: Path) -> list[StoredHistory]:
     return found
 
 
-def _describe(header: Header, title: str | None, updated_ms: int, *, is_prompted: bool) -> StoredHistory:
-    cwd = sys.intern(header.cwd)  # many sessions have the same directory
-    return StoredHistory(id=header.id, cwd=cwd, title=title, updated_ms=updated_ms, prompted=is_prompted)
-
-
 def _file_of(history: History) -> HistoryFile:
     if not isinstance(history.backend, HistoryFile):
         raise TypeError(f"{history.place} is not a file")
@@ -205,7 +199,8 @@ def _look_at(disk: Disk, path: Path) -> StoredHistory | None:
         end = read_log_end(fd, head.start.offset, status.st_size)
         prompted = end.prompted or _has_conversation(fd, status.st_size)
         updated_ms = end.conversation_time or end.time or int(status.st_mtime * 1000)
-        return _describe(head.header, end.title, updated_ms, is_prompted=prompted)
+        header = head.header
+        return StoredHistory(id=header.id, cwd=header.cwd, title=end.title, updated_ms=updated_ms, prompted=prompted)
     finally:
         os.close(fd)
 

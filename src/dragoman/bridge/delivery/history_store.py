@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from dragoman.bridge.delivery.earlier_run import EarlierRun
-from dragoman.bridge.delivery.stored_histories import GroupOf, StoredHistories
+from dragoman.bridge.delivery.stored_histories import GroupOf, StoredHistories, StoredHistory
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
 from dragoman.store.history import History
@@ -63,8 +63,8 @@ class HistoryStore(Protocol):
         """Make later records of a history visible only after the present records of another history."""
         ...
 
-    def put_away(self, history: History, *, title: str | None, is_prompted: bool) -> None:
-        """Release a complete history from memory, except its place in lists. `reopen` opens it again."""
+    def put_away(self, history: History, stored: StoredHistory) -> None:
+        """Release a complete history from memory, except its facts for lists. `reopen` opens it again."""
         ...
 
     async def copy_for(self, history: History, session_id: str) -> list[tuple[Version, bytes]]:

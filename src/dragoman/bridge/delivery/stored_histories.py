@@ -31,6 +31,8 @@ class StoredHistory(msgspec.Struct, frozen=True, kw_only=True):
     updated_ms: int
     prompted: bool
     """Whether lists show the session, because it was prompted or a viewer has it open on another node."""
+    closed: bool = False
+    """Whether a viewer has closed the session in this run of the bridge, so that it must be opened before a prompt."""
     described: dict[str, Any] | None = None
     """The state of the session, as announced by the node that has it open."""
 

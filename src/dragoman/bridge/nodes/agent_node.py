@@ -308,13 +308,7 @@ class AgentNode:
             refuse_uncommitted(viewer, subscription, history.end, reason)
         described = {**session.describe(), "state": "asleep", "viewers": 0, "pending": 0}
         self.parts.sessions.release(session, reason)
-        self.histories.stored[session.id] = StoredHistory(
-            id=session.id,
-            cwd=session.cwd,
-            title=session.info.title,
-            updated_ms=history.updated_ms,
-            prompted=session.info.prompted,
-        )
+        self.histories.stored[session.id] = session.as_stored()
         self.parts.sessions.announcements.stored_changed(described)
         here = {viewer: min(at, history.end) for viewer, at in viewers.items() if not isinstance(viewer, RemoteViewer)}
         for viewer in viewers.keys() - here.keys():

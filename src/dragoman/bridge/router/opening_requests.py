@@ -26,7 +26,7 @@ from dragoman.bridge.agent_host import AgentHost
 from dragoman.bridge.agent_link import CallAnswer
 from dragoman.bridge.delivery import Cursor, History, read_cursor
 from dragoman.bridge.envelope import is_given, parse_list, with_result_meta
-from dragoman.bridge.sessions import PASSING, ServedSession, ServedSessions, SessionPhase
+from dragoman.bridge.sessions import PASSING, ServedSession, ServedSessions, SessionPhase, describe_closed
 from dragoman.bridge.settings import AgentLimits
 from dragoman.bridge.tasks import Waiters
 from dragoman.bridge.translation import V2
@@ -132,8 +132,11 @@ class OpeningRequests:
 
     async def open_history(self, request: ViewerRequest) -> None:
         """Open the history of a session that left memory, for a request that the agent serves. Raises RpcError."""
+        session_id = request.session_id or ""
+        if self._histories.stored[session_id].closed and not request.viewer.knows_extensions:
+            raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, describe_closed(session_id))
         self._check_limit(request.viewer)
-        await self._open_stored(request, request.session_id or "", begins=False)
+        await self._open_stored(request, session_id, begins=False)
 
     async def _open_stored(self, request: ViewerRequest, session_id: str, *, begins: bool) -> ServedSession | None:
         """Open a session from its journal, or begin a journal if there is none. Raises RpcError.

@@ -111,7 +111,7 @@ class SessionRequests:
         if session.info.turns:
             return
         if session.turns.held:
-            request = session.turns.held.popleft()
+            request = session.turns.held.pop(0)
         elif (request := session.turns.queue.pop()) is not None:
             session.announce_queue()
         if request is not None:

@@ -29,7 +29,7 @@ from dragoman.bridge.sessions.lists import ListEntry, SessionLists
 from dragoman.bridge.sessions.ownership import Ownership
 from dragoman.bridge.sessions.phase import SessionPhase
 from dragoman.bridge.sessions.questions import Questions
-from dragoman.bridge.sessions.session import PASSING, ServedSession
+from dragoman.bridge.sessions.session import PASSING, ServedSession, describe_closed
 from dragoman.bridge.sessions.sessions import ServedSessions
 
 __all__ = [
@@ -51,4 +51,5 @@ __all__ = [
     "SessionLabels",
     "SessionLists",
     "SessionPhase",
+    "describe_closed",
 ]

@@ -18,6 +18,7 @@ session.
 """
 
 import asyncio
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +26,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from dragoman.bridge.agent_link import AgentFailure, AgentLink, CallAnswer, NoAnswerError
-from dragoman.bridge.delivery import AgentReplay, EarlierRun, History, SessionDescription
+from dragoman.bridge.delivery import AgentReplay, EarlierRun, History, SessionDescription, StoredHistory
 from dragoman.bridge.envelope import OrdinaryRun, is_unrouted, make_notification, without_secrets
 from dragoman.bridge.sessions.labels import NO_LABEL, SessionLabel, describe_label, title_of
 from dragoman.bridge.sessions.phase import CLOSABLE, RELEASABLE, WAKEABLE, SessionPhase
@@ -94,6 +95,11 @@ class SessionFacts(msgspec.Struct):
     """The number of the agent's questions that wait for an answer."""
     params_version: Version = V1
     """The version of ACP of the params that opened the session."""
+
+
+def describe_closed(session_id: str) -> str:
+    """Return the problem of a prompt to a closed session."""
+    return f"session {session_id} was closed; open it again with session/load or session/resume"
 
 
 class WaitingRequest:
@@ -414,6 +420,7 @@ class ServedSession:
         if self.version == V2:
             self.info.turns = 0
         self._sessions.questions.forget_session(self)
+        self._sessions.release_soon()
         self.changed()
 
     def agent_ended(self, data: dict[str, Any]) -> bool:
@@ -436,7 +443,7 @@ class ServedSession:
         if self.phase is SessionPhase.DELETED:
             problem = f"session {self.id} was deleted; start a new session"
         elif self.phase is SessionPhase.CLOSED and not request.viewer.knows_extensions:
-            problem = f"session {self.id} was closed; open it again with session/load or session/resume"
+            problem = describe_closed(self.id)
         if problem is not None:
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, problem)
 
@@ -632,6 +639,17 @@ class ServedSession:
             is_archived=bool(described.fields.get("archived")),
             shown=encode({key: value for key, value in described.fields.items() if key != "updatedAt"}),
             updated_ms=self.history.updated_ms,
+        )
+
+    def as_stored(self) -> StoredHistory:
+        """Return the facts that stay in memory once the session leaves it."""
+        return StoredHistory(
+            id=self.id,
+            cwd=sys.intern(self.cwd),  # many sessions have the same directory
+            title=self.info.title,
+            updated_ms=self.history.updated_ms,
+            prompted=self.info.prompted,
+            closed=self.phase is SessionPhase.CLOSED,
         )
 
     def describe_for_lists(self) -> SessionDescription:

@@ -38,6 +38,9 @@ MAX_EARLY_LINES = 1_000
 MAX_EARLY_BYTES = 1024 * 1024
 """Updates before the answer to session/new are few, such as a list of commands. More come from an unknown session."""
 
+_RELEASE_PAUSE_S = 0.1
+"""Pause between the end of a session's use and its release. By then its history is synced, and its viewer has read."""
+
 _MAX_DEPTH = 32
 """Depth of subagents at which the search for a parent ends."""
 
@@ -106,6 +109,7 @@ class ServedSessions:
         self._limits = limits
         self._delivery = delivery
         self._histories = delivery.histories
+        self._is_releasing = False
         self._dirty: dict[ServedSession, None] = {}
         """Sessions whose journals are written at the end of this tick."""
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -187,6 +191,17 @@ class ServedSessions:
             session.announce_queue()
         session.history.drop()
 
+    def release_soon(self) -> None:
+        """Release unused sessions soon, because one was closed or left. Many may be closed before the next sweep."""
+        if not self._is_releasing:
+            self._is_releasing = True
+            self._delivery.spawn(self._release_later())
+
+    async def _release_later(self) -> None:
+        await asyncio.sleep(_RELEASE_PAUSE_S)
+        self._is_releasing = False
+        self.release_unused()
+
     def release_unused(self) -> None:
         """Release sessions from memory that no viewer has open and whose journals are enough to open them again."""
         for session in [each for each in self.by_id.values() if each.phase in RELEASABLE]:
@@ -209,11 +224,12 @@ class ServedSessions:
                 return
         self.subagents.forget(session.id)
         for each in (*children, session):
+            stored = each.as_stored()
             self.by_id.pop(each.id, None)
             each.phase = SessionPhase.DELETED
             self.questions.forget_session(each)
             self._dirty.pop(each, None)
-            self._histories.put_away(each.history, title=each.info.title, is_prompted=each.info.prompted)
+            self._histories.put_away(each.history, stored)
 
     def delete(self, session_id: str) -> None:
         """Forget a session for good, with its journal and its label."""
@@ -247,6 +263,7 @@ class ServedSessions:
     def unsubscribe(self, viewer: Viewer, session: ServedSession) -> None:
         """Unsubscribe a viewer from a session, and send its open questions to other viewers."""
         session.unsubscribe(viewer)
+        self.release_soon()
         viewer.outbox.unsubscribe(session.id)
         if viewer.translator is not None:
             viewer.translator.forget(session.id)

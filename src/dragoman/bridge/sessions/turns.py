@@ -11,7 +11,6 @@ inserted, and state updates report the rest. All viewers of a session share its 
              the work in which it was inserted
 """
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,7 +38,7 @@ class SessionTurns:
 
     def __init__(self, earlier_answers: Mapping[str, bytes | None]) -> None:
         self.repeated = RepeatedPrompts(earlier_answers)
-        self.held: deque[ViewerRequest] = deque()
+        self.held: list[ViewerRequest] = []
         """Prompts of version 2 that wait for the end of the turn of an agent of version 1."""
         self.queue = PromptQueue()
         """Prompts that users queued until the end of the turn."""
@@ -47,7 +46,7 @@ class SessionTurns:
         """The last state that viewers of version 2 received."""
         self._inserting: list[tuple[ViewerRequest, str]] = []
         """Prompts of version 2 before the first sign of work on them, with the ids of their messages."""
-        self._echoes: deque[PromptEcho] = deque(maxlen=_MAX_ECHOES)
+        self._echoes: list[PromptEcho] = []
         self._states = TurnForV1Client()
         self._prompts: dict[int, ViewerRequest] = {}
         """Prompts of version 1 at an agent of version 2, by their ids at the agent."""
@@ -73,6 +72,7 @@ class SessionTurns:
     def expect_echo(self, prompt: list[Raw]) -> None:
         """Remember a prompt that was sent to the agent, because the agent may repeat it."""
         self._echoes.append(PromptEcho(msgspec.json.decode(each, type=UserBlock).said for each in prompt))
+        del self._echoes[:-_MAX_ECHOES]
 
     def is_echo(self, line: bytes) -> bool:
         """Return whether an update repeats a part of a prompt, which the journal has already."""
