@@ -6,8 +6,9 @@ import logging
 
 import pytest
 
+from dragoman.bridge.front.server.websocket import PIECE_BYTES
 from tests.bridge.front.client import PATIENCE_S
-from tests.bridge.front.raw_websocket import BINARY, CLOSE, CONT, PING, PONG, TEXT, frame, open_raw
+from tests.bridge.front.raw_websocket import BINARY, CLOSE, CONT, FIN, MASKED, PING, PONG, TEXT, frame, open_raw
 from tests.bridge.front.serving import serving
 from tests.bridge.front.sockets import INITIALIZE
 from tests.table import each_row
@@ -89,6 +90,23 @@ async def test_frames_may_arrive_in_any_pieces(served):
         assert json.loads((await raw.next()).payload)["id"] == 0
 
 
+async def test_frame_within_data_of_a_frame_is_not_read(served):
+    async with open_raw(served) as raw:
+        room = PIECE_BYTES - len(frame(BINARY, b"x" * PIECE_BYTES)) + PIECE_BYTES
+        inner = frame(TEXT, _request(6).ljust(room))  # exactly the second piece of the outer frame
+        raw.send(frame(BINARY, b"x" * room + inner), frame(TEXT, _request(7)))
+        assert json.loads((await raw.next()).payload)["id"] == 7
+
+
+@pytest.mark.parametrize(("mark", "size_bytes"), [(126, 2), (127, 8)])
+async def test_size_may_be_written_in_more_bytes(served, mark, size_bytes):
+    async with open_raw(served) as raw:
+        for id_ in (7, 8):
+            text = _request(id_)
+            raw.send(bytes([FIN | TEXT, MASKED | mark]), len(text).to_bytes(size_bytes), bytes(4), text)
+            assert json.loads((await raw.next()).payload)["id"] == id_
+
+
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe9going", b"\x0f\xa0own"])
 async def test_close_frame_is_echoed_and_ends_the_connection(served, payload):
     async with open_raw(served) as raw:
@@ -137,3 +155,8 @@ async def test_frames_directly_after_the_handshake_are_kept(served):
     async with open_raw(served, early=frame(TEXT, HELLO)) as raw:
         assert raw.head.startswith("HTTP/1.1 101 ")
         assert json.loads((await raw.next()).payload)["id"] == 0
+
+
+def _request(id_: int) -> bytes:
+    """Return a request that is refused at once."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":"x"}' % id_

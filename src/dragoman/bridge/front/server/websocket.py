@@ -14,7 +14,12 @@ from collections.abc import Iterator
 
 import msgspec
 from websockets.exceptions import InvalidState
-from websockets.frames import CloseCode, Frame, Opcode
+from websockets.frames import (
+    CloseCode,
+    Frame,
+    Opcode,
+    apply_mask,  # pyright: ignore[reportPrivateImportUsage] -- in C if available, else in Python
+)
 from websockets.protocol import SERVER, State
 from websockets.protocol import Protocol as FrameProtocol
 
@@ -45,6 +50,15 @@ TINY_BYTES = 16
 """Every JSON-RPC message is longer than this."""
 
 _PING = b"\x89\x00"
+_FINAL_TEXT = 0x81
+_MASKED = 0x80
+_SHORT_HEAD_BYTES = 6
+_MEDIUM = 126
+"""In a frame's head, this size says that two bytes with the size follow."""
+
+_LARGE = 0x10000
+"""The size of data from which a frame's head has eight bytes for it."""
+
 _CONTROL = frozenset({Opcode.PING, Opcode.PONG})
 
 
@@ -64,6 +78,24 @@ class _Frames(FrameProtocol):
     def __init__(self, max_message_bytes: int) -> None:
         super().__init__(SERVER, max_size=max_message_bytes, logger=_errors_only)
         self._max_message_bytes = max_message_bytes
+        self._unfinished_bytes = 0
+        """Received bytes of the frame that is not complete. 0 between two frames."""
+
+    def receive(self, piece: bytes) -> list[Frame]:
+        """Return the frames that a piece completes.
+
+        Most requests are one frame in one piece. The general parser needs 15 µs for it, a fifth of the time in which
+        the bridge passes on a request, so such a frame is read here.
+        """
+        is_between = self._unfinished_bytes == 0 and self.current_size is None and self.state is State.OPEN
+        if is_between and (frame := _read_text_frame(piece)) is not None and len(frame.data) <= self._max_message_bytes:
+            return [frame]
+        self.receive_data(piece)
+        frames = [event for event in self.events_received() if isinstance(event, Frame)]
+        # A client may write the size of a frame in more bytes than it needs. Then this never is 0 again, and the
+        # general parser reads all frames.
+        self._unfinished_bytes += len(piece) - sum(_least_size(len(frame.data)) for frame in frames)
+        return frames
 
     def fail(self, code: int, reason: str = "") -> None:
         is_too_long = code == CloseCode.MESSAGE_TOO_BIG
@@ -108,11 +140,9 @@ class WebSocket:
                 return True
             piece = self._next_piece()
             size += len(piece)
-            self._core.receive_data(piece)
-            for frame in self._core.events_received():
+            for frame in self._core.receive(piece):
                 frames += 1
-                if isinstance(frame, Frame):
-                    self._handle(frame)
+                self._handle(frame)
             self._flush()
             if not self._connection.is_open:
                 return False
@@ -232,6 +262,24 @@ class WebSocket:
         if self._end is None:
             self._end = {"type": "websocket.disconnect", "code": int(code)}
             self._arrived.set()
+
+
+def _least_size(data_bytes: int) -> int:
+    """Return the smallest size of a masked frame with so much data (RFC 6455, 5.2)."""
+    return data_bytes + (6 if data_bytes < _MEDIUM else 8 if data_bytes < _LARGE else 14)
+
+
+def _read_text_frame(piece: bytes) -> Frame | None:
+    """Return the frame if a piece is exactly one unfragmented, masked text frame of up to 64 KiB, or None."""
+    if len(piece) < _SHORT_HEAD_BYTES or piece[0] != _FINAL_TEXT:
+        return None
+    mask_at, size = 2, piece[1] - _MASKED
+    if size == _MEDIUM:
+        mask_at, size = 4, int.from_bytes(piece[2:4])
+    data_at = mask_at + 4
+    if not 0 <= size == len(piece) - data_at:
+        return None
+    return Frame(Opcode.TEXT, apply_mask(piece[data_at:], piece[mask_at:data_at]))
 
 
 def _cost(frame: Frame) -> int:
