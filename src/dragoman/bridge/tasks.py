@@ -27,16 +27,14 @@ class BackgroundTasks:
 
     def spawn(self, work: Work) -> asyncio.Task[None]:
         """Run a coroutine as a task that starts in the next tick."""
-        task = self.group.create_task(self._guard(work))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task = self._create(self._guard(work))
         task.add_done_callback(lambda _: work.close())  # avoids a warning if the task was cancelled before it began
         return task
 
     def start(self, work: Work) -> None:
         """Run a coroutine as a task, with its first step now."""
         begun = _BegunWork(self._guard(work))
-        task = self.spawn(begun.finish())
+        task = self._create(begun.finish())
         loop, current = asyncio.get_running_loop(), asyncio.current_task()
         if current is not None:
             _leave_task(loop, current)
@@ -52,6 +50,12 @@ class BackgroundTasks:
         """Cancel all tasks."""
         for task in list(self._running):
             task.cancel()
+
+    def _create(self, work: Work) -> asyncio.Task[None]:
+        task = self.group.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
 
     async def _guard(self, work: Work) -> None:
         try:

@@ -57,7 +57,8 @@ class PlainServer:
 
 
 @pytest.mark.parametrize(
-    ("extensions", "kind"), [({}, "websocket.send"), (None, "websocket.send"), ({SEND_FRAMES: {}}, SEND_FRAMES)]
+    ("extensions", "kind"),
+    [({}, "websocket.send"), (None, "websocket.send"), ({SEND_FRAMES: lambda make_frames: None}, SEND_FRAMES)],
 )
 async def test_frame_batches_need_the_server_extension(tmp_path, extensions, kind):
     server = PlainServer(extensions)
@@ -65,3 +66,36 @@ async def test_frame_batches_need_the_server_extension(tmp_path, extensions, kin
         app = Application(bridge, make_guard(1))
         await app(server.scope, server.receive, server.send)
     assert [message["type"] for message in server.sent] == ["websocket.accept", kind]
+
+
+class PushServer(PlainServer):
+    """An ASGI server that sends frames at once if it has room."""
+
+    def __init__(self, *, has_room):
+        super().__init__({SEND_FRAMES: self.send_now})
+        self.says.append({"type": "websocket.receive", "text": '{"jsonrpc":"2.0","id":2,"method":"_unknown"}'})
+        self.has_room = has_room
+        self.pushed = b""
+
+    async def send(self, message):
+        self.sent.append(message)
+        self.end_at_answer(message.get("frames", b""))
+
+    def send_now(self, make_frames):
+        if self.has_room:
+            self.pushed += make_frames()
+            self.end_at_answer(self.pushed)
+
+    def end_at_answer(self, frames):
+        if b'"id":2' in frames:
+            self.answered.set()
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+async def test_answer_is_sent_at_once_if_there_is_room(tmp_path, has_room):
+    server = PushServer(has_room=has_room)
+    async with Bridge(make_settings(tmp_path)) as bridge:
+        app = Application(bridge, make_guard(1))
+        await app(server.scope, server.receive, server.send)
+    later = b"".join(message.get("frames", b"") for message in server.sent)
+    assert (server.pushed.count(b'"id":2'), later.count(b'"id":2')) == ((1, 0) if has_room else (0, 1))

@@ -7,10 +7,11 @@ extra headers. Its credential is the cookie of the bridge's page on the same hos
 import asyncio
 from itertools import chain
 from struct import Struct
+from typing import Any
 
 from dragoman.bridge import StreamItem, Viewer, ViewerStream
 from dragoman.bridge.front.acp_http import CONNECTION_ID, Affinity
-from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send
+from dragoman.bridge.front.asgi import SEND_FRAMES, Receive, Scope, Send, SendNow
 from dragoman.bridge.front.exchange import race
 from dragoman.bridge.guard import Guard
 
@@ -43,11 +44,12 @@ class ViewerSocket:
         self._viewer = viewer
         self._takes_bytes = takes_bytes
         self._is_writing = False
-        self._can_send_frames = False
+        self._send_now: SendNow | None = None
 
     async def accept(self, scope: Scope, guard: Guard, affinity: Affinity) -> None:
         """Accept the WebSocket and send the viewer's id."""
-        self._can_send_frames = SEND_FRAMES in (scope.get("extensions") or {})
+        extensions: dict[str, Any] = scope.get("extensions") or {}
+        self._send_now = extensions.get(SEND_FRAMES)
         headers = [(CONNECTION_ID, self._viewer.id.encode()), *affinity.cookie(scope)]
         subprotocol = guard.accepted_subprotocol(scope)
         await self._send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": headers})
@@ -55,6 +57,8 @@ class ViewerSocket:
     async def run(self, stopping: asyncio.Event) -> None:
         """Pass messages until the client leaves, the viewer is closed or the bridge stops."""
         stream, closed = self._viewer.stream(), self._viewer.closed
+        if (send_now := self._send_now) is not None:
+            stream.on_push = lambda: send_now(lambda: _encode(stream.pop_batch()))
         has_left, *_ = await race(self._read(), self._write(stream), closed.wait(), stopping.wait())
         if not (
             has_left or self._is_writing
@@ -89,11 +93,15 @@ class ViewerSocket:
             self._is_writing = False
 
     async def _send_all(self, items: list[StreamItem]) -> None:
-        if self._can_send_frames:
-            await self._send({"type": SEND_FRAMES, "frames": b"".join([item.encode(encode_texts) for item in items])})
+        if self._send_now is not None:
+            await self._send({"type": SEND_FRAMES, "frames": _encode(items)})
             return
         for text in [text for item in items for text in item.messages()]:
             await self._send({"type": "websocket.send", "text": text.decode()})
+
+
+def _encode(items: list[StreamItem]) -> bytes:
+    return b"".join([item.encode(encode_texts) for item in items])
 
 
 class _Heads(dict[int, bytes]):

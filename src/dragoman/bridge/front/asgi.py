@@ -15,6 +15,12 @@ SEND_FRAMES = "dragoman.websocket.send_frames"
 
 ASGI sends one message per call, which is one system call each. That costs several times as much as the bridge's own
 work for a message. Without this extension, messages are sent one by one.
+
+The value of the extension is a `SendNow`.
+"""
+
+SendNow = Callable[[Callable[[], bytes]], None]
+"""Sends the frames that a function returns, without a wait or a change of tasks. Does not call it if there is no room.
 """
 
 CREDENTIAL_SHOWN = "dragoman.credential_shown"

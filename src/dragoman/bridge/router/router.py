@@ -185,8 +185,18 @@ class Router:
         elif message.method == methods.INITIALIZE.name:
             self._start(self._handshakes.initialize(viewer, bytes(message.id), message, viewer.send))
         else:
-            version = self._host.version
-            self._request(ViewerRequest(viewer, bytes(message.id), message.method, message.params, line, line, version))
+            self._request(
+                ViewerRequest(
+                    viewer,
+                    bytes(message.id),
+                    message.method,
+                    message.params,
+                    session_of(message.params),
+                    line,
+                    line,
+                    self._host.version,
+                )
+            )
 
     def viewer_left(self, viewer: Viewer) -> None:
         """Forget a viewer. Other viewers receive the questions that it has not answered."""

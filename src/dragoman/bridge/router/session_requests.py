@@ -225,5 +225,6 @@ def _find_usage(answer: dict[str, Raw]) -> Raw | None:
     usage = answer.get("usage")
     if is_given(usage):
         return usage
-    found = usage_from_meta(answer.get("_meta"))
+    meta = answer.get("_meta")
+    found = None if meta is None else usage_from_meta(meta)
     return None if found is None else Raw(encode(found))

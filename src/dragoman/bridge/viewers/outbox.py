@@ -18,6 +18,9 @@ from dragoman.bridge.viewers.subscription import Subscription
 if TYPE_CHECKING:
     from dragoman.bridge.viewers.viewer import Viewer
 
+BATCH_BYTES = 128 * 1024
+"""The most bytes of one batch: twice the size of one read from an agent, so that such a block is sent in one piece."""
+
 Pull = Callable[[int], list[StreamItem]]
 """Returns the available messages, up to so many bytes."""
 
@@ -35,16 +38,16 @@ class ViewerStream:
         self.ended = False
         self.event_id = event_id
         """Returns the current position as an event id, or None without a position."""
+        self.on_push: Callable[[], None] | None = None
+        """Sends the next batch now if the transport has room. A transport without this sends it one tick later."""
         self._on_end = on_end
         self._pull = pull
         self._has_more = has_more
         self._waiter: asyncio.Future[None] | None = None
         self._free_since = time.monotonic()
 
-    async def next_batch(self, max_bytes: int = 128 * 1024) -> list[StreamItem]:
+    async def next_batch(self, max_bytes: int = BATCH_BYTES) -> list[StreamItem]:
         """Wait for at least one message, and return the messages that fit. An empty list is the end.
-
-        The default is twice the size of one read from an agent, so that such a block is sent in one piece.
 
         If the reader is cancelled here, the stream ends.
         """
@@ -64,9 +67,23 @@ class ViewerStream:
                 self._free_since = time.monotonic()
         return []
 
+    def pop_batch(self) -> list[StreamItem]:
+        """Return the messages that wait, as far as they fit."""
+        self._free_since = time.monotonic()
+        return self._pull(BATCH_BYTES)
+
+    def push(self) -> None:
+        """Send waiting messages now, if the reader waits and the transport has room.
+
+        This callback is for answers, which are on the hot path of a round trip. Without it, the work at the end of a
+        turn would run before the task that sends the answer, and the client would wait for it.
+        """
+        if self.on_push is not None and self.is_hungry:
+            self.on_push()
+
     @property
     def is_hungry(self) -> bool:
-        """Whether a reader waits in `take` and receives the next message at once."""
+        """Whether a reader waits in `next_batch` and receives the next message at once."""
         return self._waiter is not None
 
     def end(self) -> None:
@@ -209,6 +226,11 @@ class ViewerOutbox:
             self._ready[subscription] = None
             if self._stream is not None:
                 self._stream.wake()
+
+    def push(self) -> None:
+        """Send the messages of a WebSocket now, if it has room."""
+        if self._stream is not None:
+            self._stream.push()
 
     def is_stalled(self, stall_s: float, now: float) -> bool:
         """Return whether nothing was read from a stream for so long although messages were waiting."""

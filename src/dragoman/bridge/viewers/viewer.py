@@ -18,7 +18,7 @@ from dragoman.bridge.viewers.subscription import Subscription
 from dragoman.errors import ErrorCode
 from dragoman.protocol import methods
 from dragoman.protocol.translate.session_for_v1 import SupportedUpdates
-from dragoman.wire.envelope import fields_of, make_error, make_result, session_of, with_id
+from dragoman.wire.envelope import fields_of, make_error, make_result, with_id
 from dragoman.wire.message import NULL_ID
 
 _MAX_BURST = 16
@@ -324,6 +324,8 @@ class ViewerRequest(msgspec.Struct):
     id: bytes
     method: str
     params: Raw
+    session_id: str | None
+    """The session that it is about."""
     line: bytes
     given: bytes
     """The line as the viewer sent it."""
@@ -337,11 +339,6 @@ class ViewerRequest(msgspec.Struct):
     """Whether it was answered. Another answer is dropped."""
     repeatable: "RepeatablePrompt | None" = None
     """Its record as a prompt that may be sent again, if it has a key."""
-
-    @property
-    def session_id(self) -> str | None:
-        """The session that it is about."""
-        return session_of(self.params)
 
     @property
     def wants_replay(self) -> bool:
@@ -416,3 +413,4 @@ class ViewerRequest(msgspec.Struct):
         if self.end():
             for each in self._translate(line):
                 self.viewer.send(each, self.viewer.subscription(self.session_id))
+            self.viewer.outbox.push()

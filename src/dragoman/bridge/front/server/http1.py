@@ -1,5 +1,6 @@
 """HTTP/1.1 on one connection: one request after another, with h11."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 
 import h11
@@ -168,8 +169,9 @@ class Http1:
             return
         scope = make_scope("websocket", head, self._connection)
         scope["subprotocols"] = handshake.subprotocols
-        scope["extensions"] |= {SEND_FRAMES: {}, "websocket.http.response": {}}
-        self._serve(WebSocketRequest(self._connection, self, head, handshake), scope)
+        request = WebSocketRequest(self._connection, self, head, handshake)
+        scope["extensions"] |= {SEND_FRAMES: request.send_now, "websocket.http.response": {}}
+        self._serve(request, scope)
 
     def _serve(self, request: "Http1Request", scope: Scope) -> None:
         self._request = request
@@ -259,6 +261,11 @@ class WebSocketRequest(Http1Request):
             self.http.refuse(403, message.get("reason") or "this WebSocket is not accepted")
         else:
             await super().send({**message, "type": kind.removeprefix("websocket.")})
+
+    def send_now(self, make_frames: Callable[[], bytes]) -> None:
+        """Send the frames that a function returns, if the WebSocket is open and has room for them."""
+        if self._websocket is not None and self._websocket.has_room:
+            self.connection.write(make_frames())
 
     def finish(self) -> None:
         """Close the WebSocket, or accept the next request."""

@@ -185,6 +185,11 @@ class TcpConnection(asyncio.Protocol):
             self._liveness.record_output(len(data))
             self._transport.write(data)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether `drained` would return at once."""
+        return self._drain_waiters is None and self._phase is Phase.OPEN
+
     async def drained(self) -> None:
         """Wait until the buffer has room. Raises ConnectionResetError if the connection ends first."""
         if self._drain_waiters is not None:

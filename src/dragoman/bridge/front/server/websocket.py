@@ -124,6 +124,11 @@ class WebSocket:
         """Whether too many messages wait for the application."""
         return self._waiting_bytes >= MAX_WAITING_BYTES or len(self._messages) >= MAX_WAITING_MESSAGES
 
+    @property
+    def has_room(self) -> bool:
+        """Whether frames can be sent without a wait."""
+        return self._core.state is State.OPEN and self._connection.has_room
+
     # ── input ───────────────────────────────────────────────────────────────────────────────────────
 
     def receive(self, data: bytes) -> None:
