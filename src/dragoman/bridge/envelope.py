@@ -123,6 +123,8 @@ class OrdinaryRun(msgspec.Struct, gc=False):
     session_id: str
     lines: bytes
     count: int
+    has_user_messages: bool = False
+    """Whether the block that it came in has messages of the user."""
 
 
 def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
@@ -134,7 +136,8 @@ def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
     if block.find(UPDATE, 0, block.find(b"\n")) < 0:
         return None  # usually a single line with an answer
     lines = block[:-1].split(b"\n")
-    if block.count(b"\n" + LINE_HEAD) != len(lines) - 1 or not block.startswith(LINE_HEAD) or b"\r" in block:
+    # In the order of bytes, all lines are between the least and the greatest. If these two have the head, all have it.
+    if not (min(lines).startswith(LINE_HEAD) and max(lines).startswith(LINE_HEAD)) or b"\r" in block:
         return None
     if max(map(len, lines)) > SURELY_SHALLOW_BYTES and not all(
         is_sound(line) for line in lines if len(line) > SURELY_SHALLOW_BYTES
@@ -147,14 +150,15 @@ def ordinary_runs(block: bytes) -> list[OrdinaryRun] | None:
     except BAD_JSON:
         return None
     sessions = [update.params.session_id for update in updates]
+    has_user_messages = "user_message_chunk" in {update.params.update.session_update for update in updates}
     if len(set(sessions)) == 1:
-        return [OrdinaryRun(sessions[0], block, len(lines))]
+        return [OrdinaryRun(sessions[0], block, len(lines), has_user_messages)]
     grouped = groupby(zip(sessions, lines, strict=True), key=itemgetter(0))
-    return [_join_run(name, [line for _, line in run]) for name, run in grouped]
+    return [_join_run(name, [line for _, line in run], has_user_messages=has_user_messages) for name, run in grouped]
 
 
-def _join_run(session_id: str, lines: list[bytes]) -> OrdinaryRun:
-    return OrdinaryRun(session_id, b"\n".join([*lines, b""]), len(lines))
+def _join_run(session_id: str, lines: list[bytes], *, has_user_messages: bool) -> OrdinaryRun:
+    return OrdinaryRun(session_id, b"\n".join([*lines, b""]), len(lines), has_user_messages)
 
 
 def parse_list(raw: Raw | None) -> list[Raw]:

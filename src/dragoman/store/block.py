@@ -219,6 +219,8 @@ class Draft:
         """The size of its lines in bytes."""
         self.places: list[tuple[int, int]] = []
         """The offset and the length of each record."""
+        self.is_ordinary = True
+        """Whether its lines of the wire are only updates that all viewers of a bridge support."""
         self._kinds = kinds
         self._parts: list[bytes] = []
         self._count = 0
@@ -234,7 +236,7 @@ class Draft:
             self._parts = [b"".join(self._parts)]
         return self._parts[0] if self._parts else b""
 
-    def add_lines(self, lines: bytes, count: int | None = None) -> None:
+    def add_lines(self, lines: bytes, count: int | None = None, *, is_ordinary: bool = False) -> None:
         """Add whole lines of the wire. Raises ValueError for anything else.
 
         A caller that made the lines knows their number and passes `count`. Looking at each line, even in C, would be a
@@ -246,6 +248,7 @@ class Draft:
             sound = lines.count(b"\n" + LINE_HEAD) == count - 1
         if not sound or not count:
             raise ValueError(f"each line of the wire must start with {LINE_HEAD.decode()} and end with a newline")
+        self.is_ordinary = self.is_ordinary and is_ordinary
         self._add(lines, count)
 
     def add_record(self, kind: str, data: bytes) -> None:
@@ -261,6 +264,7 @@ class Draft:
     def add_draft(self, other: "Draft") -> None:
         """Add the lines of another block."""
         self.places += [(self.size + offset, length) for offset, length in other.places]
+        self.is_ordinary = self.is_ordinary and other.is_ordinary
         self._add(other.lines, len(other))
 
     def seal(self, first: int, time: int, before: int) -> tuple[bytes, int]:

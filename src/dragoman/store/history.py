@@ -432,10 +432,11 @@ class History:
 
     # Writing.
 
-    def append(self, lines: bytes, count: int | None = None) -> None:
+    def append(self, lines: bytes, count: int | None = None, *, is_ordinary: bool = False) -> None:
         """Add whole lines of the wire in memory: the exact bytes that a client receives, and receives again on replay.
 
-        A caller that knows the number of lines passes `count`, so that they are not counted and checked again. Raises
+        A caller that knows the number of lines passes `count`, so that they are not counted and checked again.
+        `is_ordinary` says that all viewers support these updates, so that they are not searched for others. Raises
         ValueError for anything else, and the errors of `record`.
         """
         self._check_open()
@@ -443,9 +444,9 @@ class History:
             end = lines.rfind(b"\n", 0, MAX_BLOCK_BYTES) + 1 or lines.find(b"\n") + 1
             if not 0 < end < len(lines):
                 break
-            self._draft_for(end).add_lines(lines[:end])
+            self._draft_for(end).add_lines(lines[:end], is_ordinary=is_ordinary)
             lines, count = lines[end:], None
-        self._draft_for(len(lines)).add_lines(lines, count)
+        self._draft_for(len(lines)).add_lines(lines, count, is_ordinary=is_ordinary)
         if self._keeps_tail and not self._is_conversation:  # only a bridge needs the time of the last change
             self._is_conversation = _CONVERSATION.search(lines) is not None
 
@@ -567,7 +568,7 @@ class History:
         """Make written lines visible to viewers."""
         for draft in drafts:
             for first, count, lines in draft.runs(self.end + 1) if self._keeps_tail else ():
-                self.tail.extend(first, lines, time_ms, count=count)
+                self.tail.extend(first, lines, time_ms, count=count, is_ordinary=draft.is_ordinary)
             self.end += len(draft)
 
     def wait(self, failure: LogError) -> None:

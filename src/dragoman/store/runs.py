@@ -46,6 +46,7 @@ class MessageRun:
         "_with_cursors",
         "copied_bytes",
         "first",
+        "is_ordinary",
         "last",
         "lines",
         "time_ms",
@@ -57,9 +58,12 @@ class MessageRun:
         self.last = first - 1 + (lines.count(b"\n") if count is None else count)
         self.time_ms = time_ms
         """The time of the write, in milliseconds since 1970."""
+        self.is_ordinary = False
+        """Whether it has only updates that all viewers support, so that they need not be searched for others."""
         self.copied_bytes = 0
         """The memory of its copies."""
-        self._encodings: dict[_EncodingKey, bytes] = {}
+        self._encodings: dict[_EncodingKey, bytes | None] = {}
+        """The encodings that were used twice, and None for those used once. Most sessions have only one viewer."""
         self._with_cursors: MessageRun | None = None
         self._unchanged_by: Callable[[bytes], bytes] | None = None
         self._on_copy: Callable[[int], None] | None = None
@@ -117,14 +121,16 @@ class MessageRun:
         return self._with_cursors
 
     def encode(self, encoder: Encoder, epoch: bytes | None = None, number: int = 0) -> bytes:
-        """Return the encoded run, with ids if there is an epoch. The copy is made once."""
+        """Return the encoded run, with ids if there is an epoch. From the second use on, the copy is kept."""
         key = encoder, epoch, number
         found = self._encodings.get(key)
         if found is None:
             found = encoder(self.messages(), None if epoch is None else self.ids(epoch, number))
-            if len(self._encodings) < _MAX_ENCODINGS:
+            if key in self._encodings:
                 self._encodings[key] = found
                 self._copied(len(found))
+            elif len(self._encodings) < _MAX_ENCODINGS:
+                self._encodings[key] = None
         return found
 
     def ids(self, epoch: bytes, number: int) -> list[bytes]:
@@ -235,9 +241,12 @@ class Tail:
         self._size = 0
         self._copied_bytes = 0
 
-    def extend(self, first: int, lines: bytes, time_ms: int, *, count: int | None = None) -> None:
+    def extend(
+        self, first: int, lines: bytes, time_ms: int, *, count: int | None = None, is_ordinary: bool = False
+    ) -> None:
         """Add consecutive messages."""
         run = MessageRun(lines, first, time_ms, count=count)
+        run.is_ordinary = is_ordinary
         run.count_copies(self._copied)
         self._runs.append(run)
         self._lasts.append(run.last)

@@ -122,9 +122,9 @@ class AgentReplay:
         """The lines after the history's last turn. Empty if they have no work of the agent."""
         return b"".join(self._more) if self._has_work else b""
 
-    def append(self, lines: bytes, count: int | None = None) -> None:
+    def append(self, lines: bytes, count: int | None = None, *, is_ordinary: bool = False) -> None:
         """Read the next notifications of the replay."""
-        del count
+        del count, is_ordinary
         if _USER not in lines:
             self._add_other(lines)
             return

@@ -213,12 +213,12 @@ class ServedSession:
 
         This is the hot path. It is a plain call per run of updates, without a task or a wait.
         """
-        if (self.turns.has_prompts or self.turns.expects_echo) and _USER in updates.lines:
+        if updates.has_user_messages and (self.turns.has_prompts or self.turns.expects_echo):
             for line in updates.lines[:-1].split(b"\n"):
                 self.receive(line)
             return
         self.received += updates.count
-        self._recorder.append(updates.lines, updates.count)
+        self._recorder.append(updates.lines, updates.count, is_ordinary=True)
         self.turns.see_work()
 
     def receive(self, line: bytes) -> bool:
@@ -691,9 +691,10 @@ class ServedSession:
             return
         update: dict[str, Any] = {"sessionUpdate": "state_update", "state": state}
         self.turns.last_state = update
-        line = self._make_update({**update, **(ended or {})} if state == "idle" else update)
-        for viewer, subscription in self.subscriptions.items():
-            if viewer.version == V2:
+        readers = [(viewer, each) for viewer, each in self.subscriptions.items() if viewer.version == V2]
+        if readers:
+            line = self._make_update({**update, **(ended or {})} if state == "idle" else update)
+            for viewer, subscription in readers:
                 viewer.send(line, subscription)
 
     def journal_prompt(self, repeatable: RepeatablePrompt) -> None:

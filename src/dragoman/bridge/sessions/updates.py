@@ -23,7 +23,7 @@ _SETTINGS = frozenset({"modes", "models", "configOptions", "availableCommands"})
 class DiscardedUpdates:
     """Drops the updates of a replay, because the journal already has them."""
 
-    def append(self, lines: bytes, count: int | None = None) -> None:
+    def append(self, lines: bytes, count: int | None = None, *, is_ordinary: bool = False) -> None:
         """Drop updates."""
 
 

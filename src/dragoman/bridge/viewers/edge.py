@@ -71,12 +71,15 @@ class SessionEdge:
         """Return runs in the form of the viewer."""
         viewer = self._viewer
         if (replace := viewer.replace_unsupported) is not None:
-            runs = [run.change(replace) if history.version_at(run.first) == viewer.version else run for run in runs]
+            runs = [run if run.is_ordinary else self._replace(history, run, replace) for run in runs]
         if names := viewer.terminal_names.get(self._session_id):
             runs = [run.change(lambda lines, names=names: rename_terminals(lines, names)) for run in runs]
         if not history.is_all_in(viewer.version):
             runs = [translated for run in runs for translated in self._translate(history, run)]
         return runs
+
+    def _replace(self, history: "HistorySource", run: MessageRun, replace: Callable[[bytes], bytes]) -> MessageRun:
+        return run.change(replace) if history.version_at(run.first) == self._viewer.version else run
 
     def _translate(self, history: "HistorySource", run: MessageRun) -> Iterator[MessageRun]:
         """Return a run in the viewer's version, with its cursors."""
