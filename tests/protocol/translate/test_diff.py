@@ -62,6 +62,35 @@ def test_very_long_texts_are_replaced_completely():
     assert (hunk.old_text, hunk.new_text) == (f"same\n{old}end\n", f"same\n{new}end\n")
 
 
+def test_long_text_with_few_changes_has_small_hunks():
+    old = [f"line {number}\n" if number % 3 else "\n" for number in range(20_000)]
+    new = [f"{number} is new\n" if number % 20 == 0 else line for number, line in enumerate(old)]
+    del new[10_001]
+    patch = make_patch("/a", "".join(old), "".join(new))
+    lines = patch.split("\n")[3:]
+    assert sum(line.startswith("-") for line in lines) == 1_001
+    assert sum(line.startswith("+") for line in lines) == 1_000
+    assert apply_patch("".join(old), patch) == "".join(new)
+
+
+@given(st.lists(st.integers(0, 4_000), min_size=1, max_size=60), st.randoms(use_true_random=False))
+def test_patch_of_long_texts_applies(places, chance):
+    old = [f"{number}\n" if number % 4 else "same\n" for number in range(4_001)]
+    new = list(old)
+    for place in places:
+        new[place] = chance.choice(["same\n", "new\n", f"{place + 1}\n", ""])
+    made, at = [], 0
+    for hunk in make_patch("/a", "".join(old), "".join(new)).split("\n@@ -")[1:]:
+        head, *lines = hunk.removesuffix("\n").split("\n")
+        start = int(head.split(",")[0].split(" ")[0]) - 1
+        made += old[at:start]
+        removed = [line[1:] + "\n" for line in lines if line[0] in " -"]
+        at = start + len(removed)
+        assert removed == old[start:at]
+        made += [line[1:] + "\n" for line in lines if line[0] in " +"]
+    assert "".join(made + old[at:]) == "".join(new)
+
+
 def test_each_hunk_becomes_a_diff_and_the_patch_round_trips():
     old = "".join(f"{number}\n" for number in range(40))
     whole = {

@@ -7,6 +7,8 @@ are known. A change without a hunk (a binary file, a directory, a move) becomes 
 
 import difflib
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -24,12 +26,15 @@ from dragoman.protocol.translate.envelope import (
 
 CONTEXT_LINES = 3
 MAX_COMPARED_LINES = 2_000
-"""More changed lines than this become one replacement, because the time to compare grows with their square."""
+"""Longer texts are first split at lines that are unique in both, because the time to compare grows with the square."""
 _NO_NEWLINE = "\\ No newline at end of file"
 _HUNK = re.compile(r"^@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 _VERBS = {"add": "added", "delete": "deleted", "modify": "modified", "move": "moved", "copy": "copied"}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNUSUAL = re.compile(r'[\x00-\x1f"\\\x7f]')
+
+
+_OpCode = tuple[str, int, int, int, int]
 
 
 class _Hunk(NamedTuple):
@@ -106,7 +111,7 @@ def _make_hunks(before: list[str], after: list[str]) -> Iterator[str]:
             yield from (_line("+", line) for line in after[new_low:new_high])
 
 
-def _groups(before: list[str], after: list[str]) -> Iterator[list[tuple[str, int, int, int, int]]]:
+def _groups(before: list[str], after: list[str]) -> Iterator[list[_OpCode]]:
     """Yield hunks grouped by `difflib`. Equal lines at both ends are removed before the comparison."""
     start = next(
         (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
@@ -126,10 +131,48 @@ def _groups(before: list[str], after: list[str]) -> Iterator[list[tuple[str, int
     yield from matcher.get_grouped_opcodes(CONTEXT_LINES)
 
 
-def _compare(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
-    if len(before) + len(after) > MAX_COMPARED_LINES:
-        return [("replace", 0, len(before), 0, len(after))]
-    return list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+def _compare(before: list[str], after: list[str]) -> list[_OpCode]:
+    if len(before) + len(after) <= MAX_COMPARED_LINES:
+        return list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+    codes: list[_OpCode] = []
+    left = MAX_COMPARED_LINES**2
+    x = y = 0
+    for next_x, next_y in [*_anchors(before, after), (len(before), len(after))]:
+        size = next_x - x + next_y - y
+        if size**2 <= left:
+            left -= size**2
+            matcher = difflib.SequenceMatcher(None, before[x:next_x], after[y:next_y], autojunk=False)
+            gap = [(tag, low + x, high + x, new + y, to + y) for tag, low, high, new, to in matcher.get_opcodes()]
+        else:
+            gap = [("replace", x, next_x, y, next_y)]
+        for code in [*gap, ("equal", next_x, min(next_x + 1, len(before)), next_y, min(next_y + 1, len(after)))]:
+            if codes and code[0] == codes[-1][0] == "equal":
+                codes[-1] = ("equal", codes[-1][1], code[2], codes[-1][3], code[4])
+            elif code[1] < code[2] or code[3] < code[4]:
+                codes.append(code)
+        x, y = next_x + 1, next_y + 1
+    return codes
+
+
+def _anchors(before: list[str], after: list[str]) -> list[tuple[int, int]]:
+    """Return the longest series of lines that both texts have exactly once, in the same order ("patience diff")."""
+    counts, new_counts = Counter(before), Counter(after)
+    places = {line: y for y, line in enumerate(after) if new_counts[line] == 1}
+    unique = [(x, places[line]) for x, line in enumerate(before) if counts[line] == 1 and line in places]
+    ends: list[int] = []  # for each length, the smallest last y of an increasing series of that length
+    lasts: list[int] = []  # for each length, the number of the pair with that y
+    earlier: list[int] = []  # for each pair, the pair before it in its series, or -1
+    for number, (_, y) in enumerate(unique):
+        length = bisect_left(ends, y)
+        earlier.append(lasts[length - 1] if length else -1)
+        ends[length : length + 1] = [y]
+        lasts[length : length + 1] = [number]
+    series: list[tuple[int, int]] = []
+    number = lasts[-1] if lasts else -1
+    while number >= 0:
+        series.append(unique[number])
+        number = earlier[number]
+    return series[::-1]
 
 
 def _range(start: int, stop: int) -> str:
