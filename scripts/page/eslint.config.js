@@ -32,5 +32,6 @@ export default [
   },
   { files: ["**/text/sanitize.js"], rules: { "no-restricted-properties": "off" } },
   { files: ["**/js/theme.js"], languageOptions: { sourceType: "script" } },
-  { files: ["**/web/worker/*.js"], languageOptions: { sourceType: "script", globals: globals.serviceworker } },
+  { files: ["**/web/worker/notifications.js"], languageOptions: { sourceType: "script", globals: globals.serviceworker } },
+  { files: ["**/web/worker/diff.js"], languageOptions: { globals: globals.worker } },
 ];

@@ -144,9 +144,6 @@ declare namespace page {
   /** A suggestion under the caret. */
   type Choice = { text: string; name: string; hint: string; words: string; path?: string; continues?: boolean };
 
-  /** A line of a difference. */
-  type Row = { kind: "same" | "del" | "add"; old: number | null; new: number | null; text: string };
-
   /** A message on the wire, with what the inspector found out about it. */
   type WireEntry = bridge.WireEntry & { name: string; failed: boolean; partner: WireEntry | null };
 }

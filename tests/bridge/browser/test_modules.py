@@ -106,8 +106,11 @@ def words_of(html):
 # ── diffs ────────────────────────────────────────────────────────────────────────────────────────
 
 
+ROWS = "const { hunks } = m.compareTexts(...values, 1e9); return hunks.flatMap(m.rowsOf);"
+
+
 async def diff_of(modules, old, new):
-    return await modules.run("conversation/diff", "return m.diffLines(...values);", old, new)
+    return await modules.run("conversation/diff", ROWS, old, new)
 
 
 def sides(rows):
@@ -118,19 +121,47 @@ def sides(rows):
     )
 
 
-async def test_diff_reproduces_both_texts(modules):
+def common_lines(old, new):
+    """Return the length of the longest common subsequence."""
+    lengths = [0] * (len(new) + 1)
+    for line in old:
+        above = lengths.copy()
+        for n, other in enumerate(new, start=1):
+            lengths[n] = above[n - 1] + 1 if line == other else max(above[n], lengths[n - 1])
+    return lengths[-1]
+
+
+async def test_diff_is_minimal_and_reproduces_both_texts(modules):
     chance = random.Random(11)
-    for _ in range(60):
-        old, new = ([chance.choice("abcd") for _ in range(chance.randrange(12))] for _ in range(2))
-        rows = await diff_of(modules, "\n".join(old), "\n".join(new))
+    pairs = [[[chance.choice("abcdef") for _ in range(chance.randrange(1, 25))] for _ in range(2)] for _ in range(60)]
+    body = "return values.map(([old, fresh]) => m.compareTexts(old, fresh, 1e9).hunks.flatMap(m.rowsOf));"
+    found = await modules.run("conversation/diff", body, *(["\n".join(each) for each in pair] for pair in pairs))
+    for (old, new), rows in zip(pairs, found, strict=True):
+        if old == new:
+            continue
         assert sides(rows) == (old, new)
         assert [row["old"] for row in rows if row["old"]] == list(range(1, len(old) + 1))
         assert [row["new"] for row in rows if row["new"]] == list(range(1, len(new) + 1))
+        assert sum(row["kind"] == "same" for row in rows) == common_lines(old, new)
 
 
-async def test_diff_is_minimal(modules):
-    rows = await diff_of(modules, "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n")
-    assert sum(row["kind"] != "same" for row in rows) == 5
+async def test_large_diff_counts_only_changed_lines(modules):
+    chance = random.Random(3)
+    old = [f"line {chance.randrange(500)}" for _ in range(20_000)]
+    new = [f"line {n} is new" if n % 20 == 0 else line for n, line in enumerate(old)]
+    body = "const { added, removed, hunks } = m.compareTexts(...values); return [added, removed, hunks.length];"
+    assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [1000, 1000, 1000]
+
+
+async def test_shuffled_large_text_is_compared(modules):
+    old = [str(n) for n in range(20_000)]
+    new = random.Random(5).sample(old, len(old))
+    body = """
+      const rows = m.compareTexts(...values, 1e9).hunks.flatMap(m.rowsOf);
+      const side = (kind) => rows.filter((row) => row.kind !== kind).map(({ text }) => text).join("\\n");
+      return [side("add") === values[0], side("del") === values[1]];
+    """
+    assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [True, True]
 
 
 async def test_unrelated_texts_are_replaced_as_a_whole(modules):
@@ -146,15 +177,16 @@ async def test_unchanged_lines_are_collapsed_with_a_count(modules):
     old = [f"line {n}" for n in range(1, 41)]
     new = [*old[:19], "changed", *old[20:]]
     body = """
-      const { hunks, skippedAfter } = m.toHunks(m.diffLines(...values));
-      return [hunks.map((hunk) => [hunk.skipped, hunk.rows.length]), skippedAfter];
+      const { hunks, skippedAfter } = m.compareTexts(...values);
+      return [hunks.map((hunk) => [hunk.skipped, hunk.oldStart, m.rowsOf(hunk).length]), skippedAfter];
     """
-    assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [[[16, 8]], 17]
+    assert await modules.run("conversation/diff", body, "\n".join(old), "\n".join(new)) == [[[16, 16, 8]], 17]
 
 
 async def test_side_by_side_diff_aligns_changed_lines(modules):
     body = """
-      return m.toPairs(m.diffLines(...values)).map((pair) => [pair.old?.text ?? null, pair.new?.text ?? null]);
+      const rows = m.compareTexts(...values).hunks.flatMap(m.rowsOf);
+      return m.toPairs(rows).map((pair) => [pair.old?.text ?? null, pair.new?.text ?? null]);
     """
     pairs = await modules.run("conversation/diff", body, "a\nold\nb\n", "a\nnew\nmore\nb\n")
     assert pairs == [["a", "a"], ["old", "new"], [None, "more"], ["b", "b"]]

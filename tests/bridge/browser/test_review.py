@@ -1,5 +1,6 @@
 """The review of all files that a session changed, with diffs and revert."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,29 @@ async def test_changed_files_fit_a_phone(visit, agent, scheme):
     await shoot(page, f"review_phone_{scheme}")
     reader.unlink()
     made.unlink()
+
+
+async def test_large_diff_is_compared_in_a_worker_and_folded(page, agent):
+    old = [f"line {n}" for n in range(20_000)]
+    new = [f"{line} changed" if n % 20 == 0 else line for n, line in enumerate(old)]
+    change = diff(Path(await page.evaluate("dragoman.config.cwd")) / "long.py", "\n".join(old), "\n".join(new))
+    await say(page, "Change it")
+    turn = await agent.next_turn()
+    turn.start_call("one", kind="edit", status="completed", content=[change])
+    turn.end()
+    shown = page.locator(".tool .diff")
+    await expect(shown.locator(".diff-bar .diff-counts")).to_have_text("+1000\N{MINUS SIGN}1000")
+    assert [worker.url.rpartition("/")[2] for worker in page.workers] == ["diff.js"]
+    await expect(shown.locator(".diff-line")).to_have_count(0)
+    await shown.get_by_role("button", name="Changes to long.py").click()
+    await expect(shown.locator(".diff-fold")).not_to_have_count(0)
+    before = await shown.locator(".diff-line").count()
+    await shown.locator(".diff-fold summary").first.click()
+    await expect(shown.locator(".diff-fold[open] .diff-add .diff-text")).to_have_text(re.compile("line .* changed"))
+    assert await shown.locator(".diff-line").count() == before + 8
+    assert await barriers(page) == []
+    folds = await shown.locator(".diff-fold").count()
+    await shown.get_by_role("button", name="800 more changes").click()
+    await expect(shown.locator(".diff-fold")).to_have_count(folds + 200)
+    await page.get_by_role("button", name="Changed files").click()
+    await expect(page.locator(".review-file summary .diff-counts").first).to_have_text("+1000\N{MINUS SIGN}1000")

@@ -137,7 +137,7 @@ class Exchange:
         kind: bytes | None = None,
         worker: bool = False,
     ) -> None:
-        """Answer in one piece. `worker` marks the script of the page's service worker."""
+        """Answer in one piece. `worker` marks the script of one of the page's workers."""
         content_type = [] if kind is None else [(b"content-type", kind)]
         size = [] if status in {204, 304} else [(b"content-length", b"%d" % len(body))]
         html = kind is not None and kind.startswith(b"text/html")

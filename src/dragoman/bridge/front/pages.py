@@ -40,7 +40,7 @@ KINDS = {
 
 UNAUTHORIZED = 401
 
-_WORKER = "worker/notifications.js"
+_WORKERS = "worker/"
 
 _REVALIDATE = (b"cache-control", b"no-cache")
 """Browsers must revalidate cached files, because a page must not run with scripts of another version."""
@@ -118,7 +118,7 @@ class Pages:
         file = self._files.find(path)
         if file is None:
             raise HttpError(404, "the page has no such file")
-        headers, worker = [_REVALIDATE, (b"etag", file.etag)], path == _WORKER
+        headers, worker = [_REVALIDATE, (b"etag", file.etag)], path.startswith(_WORKERS)
         if _is_cached(exchange, file):  # also sends this version's policy, which replaces the cached one
             await exchange.reply(304, headers=headers, kind=file.kind, worker=worker)
         else:

@@ -94,8 +94,8 @@ PAGE_POLICY = "; ".join(
 OTHER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 """The policy of other responses, in case a browser displays one as a page, such as a picture that contains a script."""
 
-WORKER_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""The policy of the service worker, which loads nothing. Browsers do not start a sandboxed service worker."""
+WORKER_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""The policy of the page's workers, which load only our scripts. Browsers do not start a sandboxed service worker."""
 
 _FEATURES = (
     "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "hid", "magnetometer",
@@ -115,6 +115,6 @@ _ALWAYS = (
 
 
 def security_headers(*, html: bool, worker: bool = False) -> list[tuple[bytes, bytes]]:
-    """Return the headers of every response. `html` marks the page and `worker` its service worker."""
+    """Return the headers of every response. `html` marks the page and `worker` the script of a worker."""
     policy = PAGE_POLICY if html else WORKER_POLICY if worker else OTHER_POLICY
     return [(b"content-security-policy", policy.encode()), *_ALWAYS]

@@ -1,31 +1,100 @@
 /**
- * The line diff of two texts. This module does not use the DOM.
+ * The line diff of two texts. A worker runs this module as well, so it does not use the DOM.
  *
- * `diffLines` returns rows {kind: "same" | "del" | "add", old, new, text}. `old` and `new` are line numbers from 1.
- * `toHunks` omits lines far from a change, and `toPairs` puts old and new side by side.
+ * `compareTexts` returns the changes as hunks: runs of lines with a few unchanged lines around them. A hunk is compact,
+ * because a worker copies it to the page: `kinds` has a letter per line (s same, d deleted, a added), and `text` has the
+ * lines joined by newlines. `rowsOf` makes the rows of one hunk: {kind: "same" | "del" | "add", old, new, text}, where
+ * `old` and `new` are line numbers from 1. `toPairs` puts rows side by side.
  */
 
-// Two texts with more changes have little in common, and the search is quadratic in the number of changes.
-const MOST_EDITS = 1_500;
+// Lines of one text that the other one does not have are never compared. Among the others, a part with more edits than
+// twice this number is split where the search got furthest, so that the time grows with the length and not with its
+// square. The result is then still right, but may name more lines than necessary.
+const MOST_STEPS = 2_048;
+const CONTEXT = 3;
+// A longer run of lines becomes several hunks, so that the page can fold it.
+const MOST_ROWS = 1_000;
+/** @type {Record<string, page.Row["kind"]>} */
+const KINDS = { s: "same", d: "del", a: "add" };
 
 /**
  * @param {string} oldText
  * @param {string} newText
- * @returns {page.Row[]}
+ * @returns {page.Comparison}
  */
-export function diffLines(oldText, newText) {
+export function compareTexts(oldText, newText, context = CONTEXT) {
   const before = splitLines(oldText);
   const after = splitLines(newText);
-  const head = commonHead(before, after);
-  const tail = commonTail(before, after, head);
-  const oldMiddle = before.slice(head, before.length - tail);
-  const newMiddle = after.slice(head, after.length - tail);
-  const steps = [...same(head), ...editScript(oldMiddle, newMiddle), ...same(tail)];
-  return numbered(steps, before, after);
+  const kinds = allKinds(changedLines(before, after), before.length, after.length);
+  const isShown = new Uint8Array(kinds.length);
+  kinds.forEach((kind, n) => {
+    if (kind !== "s") isShown.fill(1, Math.max(0, n - context), n + context + 1);
+  });
+  /** @type {page.Hunk[]} */
+  const hunks = [];
+  const lines = [];
+  let [x, y, skipped] = [0, 0, 0];
+  for (let n = 0; n < kinds.length; n += 1) {
+    const kind = kinds[n];
+    if (!isShown[n]) skipped += 1;
+    else {
+      let hunk = hunks.at(-1);
+      if (!hunk || !isShown[n - 1] || hunk.kinds.length === MOST_ROWS) {
+        hunk = { skipped, oldStart: x, newStart: y, added: 0, removed: 0, kinds: "", text: "" };
+        hunks.push(hunk);
+        skipped = 0;
+      }
+      hunk.kinds += kind;
+      hunk.added += Number(kind === "a");
+      hunk.removed += Number(kind === "d");
+      lines.push(kind === "a" ? after[y] : before[x]);
+      if (!isShown[n + 1] || hunk.kinds.length === MOST_ROWS) hunk.text = lines.splice(0).join("\n");
+    }
+    if (kind !== "a") x += 1;
+    if (kind !== "d") y += 1;
+  }
+  const total = (/** @type {"added" | "removed"} */ side) => hunks.reduce((sum, hunk) => sum + hunk[side], 0);
+  return { added: total("added"), removed: total("removed"), hunks, skippedAfter: skipped };
+}
+
+/**
+ * The letters of all lines, in the order in which they are shown.
+ *
+ * @param {{ removed: Uint8Array, added: Uint8Array }} marks
+ * @param {number} oldLength
+ * @param {number} newLength
+ */
+function allKinds({ removed, added }, oldLength, newLength) {
+  const kinds = [];
+  let [x, y] = [0, 0];
+  while (x < oldLength || y < newLength) {
+    const kind = removed[x] ? "d" : added[y] ? "a" : "s";
+    kinds.push(kind);
+    if (kind !== "a") x += 1;
+    if (kind !== "d") y += 1;
+  }
+  return kinds;
+}
+
+/**
+ * The rows of a hunk.
+ *
+ * @param {page.Hunk} hunk
+ * @returns {page.Row[]}
+ */
+export function rowsOf({ oldStart, newStart, kinds, text }) {
+  const lines = text.split("\n");
+  let [oldLine, newLine] = [oldStart, newStart];
+  return Array.from(kinds, (letter, n) => {
+    const kind = KINDS[letter];
+    if (kind !== "add") oldLine += 1;
+    if (kind !== "del") newLine += 1;
+    return { kind, old: kind === "add" ? null : oldLine, new: kind === "del" ? null : newLine, text: lines[n] };
+  });
 }
 
 /** @param {string} text */
-export function splitLines(text) {
+function splitLines(text) {
   if (!text) return [];
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -33,156 +102,143 @@ export function splitLines(text) {
 }
 
 /**
- * @param {string[]} before
- * @param {string[]} after
- */
-function commonHead(before, after) {
-  const most = Math.min(before.length, after.length);
-  let n = 0;
-  while (n < most && before[n] === after[n]) n += 1;
-  return n;
-}
-
-/**
- * @param {string[]} before
- * @param {string[]} after
- * @param {number} head
- */
-function commonTail(before, after, head) {
-  const most = Math.min(before.length, after.length) - head;
-  let n = 0;
-  while (n < most && before[before.length - 1 - n] === after[after.length - 1 - n]) n += 1;
-  return n;
-}
-
-/**
- * @param {number} count
- * @returns {Array<page.Row["kind"]>}
- */
-function same(count) {
-  return Array(count).fill("same");
-}
-
-/**
- * Myers' greedy search (“An O(ND) difference algorithm”, 1986).
- *
- * x counts old lines and y new ones; a diagonal k has x - y = k. A deletion goes one diagonal up, an addition one down,
- * and equal lines cost nothing. For each number of edits, `reach` has the largest x on every diagonal. When the end is
- * reached, `wayBack` follows the kept reaches to the start.
+ * Marks of the lines that were removed from one text and added in the other.
  *
  * @param {string[]} before
  * @param {string[]} after
- * @returns {Array<page.Row["kind"]>}
  */
-function editScript(before, after) {
-  const everything = () => [...Array(before.length).fill("del"), ...Array(after.length).fill("add")];
-  if (before.length === 0 || after.length === 0) return everything();
-  const most = Math.min(before.length + after.length, MOST_EDITS);
-  const trace = [];
-  let reach = new Map([[1, 0]]);
-  for (let edits = 0; edits <= most; edits += 1) {
-    const next = new Map(reach);
-    for (let k = -edits; k <= edits; k += 2) {
-      let x = goesDown(reach, k, edits) ? (reach.get(k + 1) ?? 0) : (reach.get(k - 1) ?? 0) + 1;
-      while (x < before.length && x - k < after.length && before[x] === after[x - k]) x += 1;
-      next.set(k, x);
-      if (x >= before.length && x - k >= after.length)
-        return wayBack(trace.concat([reach]), before.length, after.length);
-    }
-    trace.push(reach);
-    reach = next;
+function changedLines(before, after) {
+  const removed = new Uint8Array(before.length);
+  const added = new Uint8Array(after.length);
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  for (const line of before) if (!numbers.has(line)) numbers.set(line, numbers.size);
+  const isInAfter = new Uint8Array(numbers.size);
+  for (const line of after) {
+    const number = numbers.get(line);
+    if (number !== undefined) isInAfter[number] = 1;
   }
-  return everything();
-}
-
-/**
- * @param {Map<number, number>} reach
- * @param {number} k
- * @param {number} edits
- */
-function goesDown(reach, k, edits) {
-  return k === -edits || (k !== edits && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
-}
-
-/**
- * @param {Array<Map<number, number>>} trace
- * @param {number} oldLength
- * @param {number} newLength
- * @returns {Array<page.Row["kind"]>}
- */
-function wayBack(trace, oldLength, newLength) {
-  /** @type {Array<page.Row["kind"]>} */
-  const steps = [];
-  let x = oldLength;
-  let y = newLength;
-  for (let edits = trace.length - 1; edits >= 0; edits -= 1) {
-    const k = x - y;
-    const down = goesDown(trace[edits], k, edits);
-    const fromK = down ? k + 1 : k - 1;
-    const fromX = trace[edits].get(fromK) ?? 0;
-    const fromY = fromX - fromK;
-    while (x > Math.max(fromX, 0) && y > Math.max(fromY, 0)) {
-      steps.push("same");
-      x -= 1;
-      y -= 1;
-    }
-    if (edits > 0) steps.push(down ? "add" : "del");
-    x = fromX;
-    y = fromY;
-  }
-  return steps.reverse();
-}
-
-/**
- * @param {Array<page.Row["kind"]>} steps
- * @param {string[]} before
- * @param {string[]} after
- * @returns {page.Row[]}
- */
-function numbered(steps, before, after) {
-  let oldLine = 0;
-  let newLine = 0;
-  return steps.map((kind) => {
-    if (kind !== "add") oldLine += 1;
-    if (kind !== "del") newLine += 1;
-    return {
-      kind,
-      old: kind === "add" ? null : oldLine,
-      new: kind === "del" ? null : newLine,
-      text: kind === "add" ? after[newLine - 1] : before[oldLine - 1],
-    };
+  // The lines that both texts have, as numbers, and where they are.
+  const old = common(before, removed, (line) => {
+    const number = /** @type {number} */ (numbers.get(line));
+    return isInAfter[number] ? number : undefined;
   });
-}
-
-/** @param {page.Row[]} rows */
-export function countChanges(rows) {
-  const count = (/** @type {page.Row["kind"]} */ kind) => rows.filter((row) => row.kind === kind).length;
-  return { added: count("add"), removed: count("del") };
+  const fresh = common(after, added, (line) => numbers.get(line));
+  search(old.numbers, fresh.numbers, (n) => (removed[old.places[n]] = 1), (n) => (added[fresh.places[n]] = 1));
+  return { removed, added };
 }
 
 /**
- * Runs of rows with `context` same lines around the changes; each is {skipped, rows}, `skipped` lines before it.
+ * The numbers and places of the lines that have a number. The others are marked as changed.
  *
- * @param {page.Row[]} rows
- * @param {number} context
+ * @param {string[]} lines
+ * @param {Uint8Array} marks
+ * @param {(line: string) => number | undefined} numberOf
  */
-export function toHunks(rows, context = 3) {
-  const keep = new Uint8Array(rows.length);
-  rows.forEach((row, n) => {
-    if (row.kind !== "same") keep.fill(1, Math.max(0, n - context), n + context + 1);
-  });
-  /** @type {Array<{ skipped: number, rows: page.Row[] }>} */
-  const hunks = [];
-  let skipped = 0;
-  rows.forEach((row, n) => {
-    if (!keep[n]) skipped += 1;
-    else if (n > 0 && keep[n - 1]) hunks.at(-1)?.rows.push(row);
+function common(lines, marks, numberOf) {
+  const numbers = [];
+  const places = [];
+  for (let n = 0; n < lines.length; n += 1) {
+    const number = numberOf(lines[n]);
+    if (number === undefined) marks[n] = 1;
     else {
-      hunks.push({ skipped, rows: [row] });
-      skipped = 0;
+      numbers.push(number);
+      places.push(n);
     }
-  });
-  return { hunks, skippedAfter: skipped };
+  }
+  return { numbers: Int32Array.from(numbers), places: Int32Array.from(places) };
+}
+
+/**
+ * Myers' search in linear space ("An O(ND) difference algorithm", 1986): find the middle of a shortest path from both
+ * ends, then do the same before and after it.
+ *
+ * @param {Int32Array} a
+ * @param {Int32Array} b
+ * @param {(n: number) => void} remove
+ * @param {(n: number) => void} add
+ */
+function search(a, b, remove, add) {
+  // x - y is the diagonal of a point. There is one more on each side, so that the border needs no condition.
+  const offset = b.length + 1;
+  const forward = new Int32Array(a.length + b.length + 3);
+  const backward = new Int32Array(a.length + b.length + 3);
+  const parts = [[0, a.length, 0, b.length]];
+  for (let part = parts.pop(); part; part = parts.pop()) {
+    let [x, xEnd, y, yEnd] = part;
+    while (x < xEnd && y < yEnd && a[x] === b[y]) [x, y] = [x + 1, y + 1];
+    while (x < xEnd && y < yEnd && a[xEnd - 1] === b[yEnd - 1]) [xEnd, yEnd] = [xEnd - 1, yEnd - 1];
+    if (x === xEnd) for (; y < yEnd; y += 1) add(y);
+    else if (y === yEnd) for (; x < xEnd; x += 1) remove(x);
+    else {
+      const [middleX, middleY] = middle(a, x, xEnd, b, y, yEnd, forward, backward, offset);
+      parts.push([x, middleX, y, middleY], [middleX, xEnd, middleY, yEnd]);
+    }
+  }
+}
+
+/**
+ * A point on a shortest path, or on a good one if the shortest takes too many steps.
+ *
+ * @param {Int32Array} a
+ * @param {number} x
+ * @param {number} xEnd
+ * @param {Int32Array} b
+ * @param {number} y
+ * @param {number} yEnd
+ * @param {Int32Array} forward
+ * @param {Int32Array} backward
+ * @param {number} offset
+ */
+function middle(a, x, xEnd, b, y, yEnd, forward, backward, offset) {
+  const [lowest, highest] = [x - yEnd, xEnd - y];
+  const [start, end] = [x - y, xEnd - yEnd];
+  const isOdd = ((start - end) & 1) !== 0;
+  let [fLow, fHigh, bLow, bHigh] = [start, start, end, end];
+  forward[offset + start] = x;
+  backward[offset + end] = xEnd;
+  for (let steps = 1; ; steps += 1) {
+    if (fLow > lowest) forward[offset + --fLow - 1] = -1;
+    else fLow += 1;
+    if (fHigh < highest) forward[offset + ++fHigh + 1] = -1;
+    else fHigh -= 1;
+    for (let d = fHigh; d >= fLow; d -= 2) {
+      const [below, above] = [forward[offset + d - 1], forward[offset + d + 1]];
+      let at = below >= above ? below + 1 : above;
+      while (at < xEnd && at - d < yEnd && a[at] === b[at - d]) at += 1;
+      forward[offset + d] = at;
+      if (isOdd && d >= bLow && d <= bHigh && backward[offset + d] <= at) return [at, at - d];
+    }
+    if (bLow > lowest) backward[offset + --bLow - 1] = xEnd + 1;
+    else bLow += 1;
+    if (bHigh < highest) backward[offset + ++bHigh + 1] = xEnd + 1;
+    else bHigh -= 1;
+    for (let d = bHigh; d >= bLow; d -= 2) {
+      const [below, above] = [backward[offset + d - 1], backward[offset + d + 1]];
+      let at = below < above ? below : above - 1;
+      while (at > x && at - d > y && a[at - 1] === b[at - d - 1]) at -= 1;
+      backward[offset + d] = at;
+      if (!isOdd && d >= fLow && d <= fHigh && at <= forward[offset + d]) return [at, at - d];
+    }
+    if (steps >= MOST_STEPS) return furthest(forward, fLow, fHigh, xEnd, yEnd, offset);
+  }
+}
+
+/**
+ * @param {Int32Array} forward
+ * @param {number} low
+ * @param {number} high
+ * @param {number} xEnd
+ * @param {number} yEnd
+ * @param {number} offset
+ */
+function furthest(forward, low, high, xEnd, yEnd, offset) {
+  let best = [0, 0];
+  for (let d = high; d >= low; d -= 2) {
+    const x = Math.min(forward[offset + d], xEnd, yEnd + d);
+    if (x + x - d > best[0] + best[1]) best = [x, x - d];
+  }
+  return best;
 }
 
 /**

@@ -1,48 +1,83 @@
 /** The diff of a file, unified or side by side. The choice is stored for all diffs. */
 
-import { changedPart, countChanges, diffLines, splitLines, toHunks, toPairs } from "./diff.js";
-import { el, fill } from "../page/dom.js";
+import { el, fill, icon } from "../page/dom.js";
 import { visible } from "../text/safe.js";
+import { compareLong, compareShort } from "./comparing.js";
+import { changedPart, rowsOf, toPairs } from "./diff.js";
 
 const KEY = "dragoman.diff";
 // Two columns need room, so the style sheet hides the button on small screens.
 const narrow = matchMedia("(max-width: 40rem)");
-// Longer diffs are truncated. The file has the whole text.
-const MOST_ROWS = 2_000;
-const MOST_CHARS = 2_000_000;
+// The rows that are shown at once. Later hunks are folded until the user opens them.
+const MOST_ROWS = 1_000;
+const MOST_HUNKS = 200;
 
 export class DiffView {
-  #rows;
+  /** @type {page.Comparison | null} */
+  #found = null;
   #body = el("div", { class: "diff-body", tabindex: "0", role: "group" });
-  #toggle;
+  #toggle = el("button", { type: "button", class: "text-button", hidden: true, onclick: () => this.#switch() });
+  #unfold = el("button", { type: "button", class: "diff-unfold", onclick: () => this.#open(!this.#isOpen) });
+  #counts = el("span", { class: "diff-counts" });
+  #canFold;
+  #isOpen = false;
 
   /**
+   * With `canFold` a large diff shows only its file and counts until the user opens it.
+   *
    * @param {acp.Diff} diff
    * @param {(path: string) => string} shortPath
+   * @param {{ canFold?: boolean }} options
    */
-  constructor({ path, oldText, newText }, shortPath = (one) => one) {
-    this.#rows = rowsOf(oldText ?? "", newText ?? "");
-    const { added, removed } = countChanges(this.#rows);
-    this.#toggle = el("button", { type: "button", class: "text-button", onclick: () => this.#switch() });
+  constructor({ path, oldText, newText }, shortPath = (one) => one, { canFold = false } = {}) {
+    this.#canFold = canFold;
     const isNew = oldText === null || oldText === undefined;
-    const counts = el(
-      "span",
-      { class: "diff-counts" },
-      el("span", { class: "diff-added", "aria-label": `${added} lines added` }, `+${added}`),
-      el("span", { class: "diff-removed", "aria-label": `${removed} lines removed` }, `−${removed}`),
-    );
-    const name = el("span", { class: "diff-path", title: visible(path ?? "") }, visible(shortPath(path ?? "")));
-    const bar = el(
-      "div",
-      { class: "diff-bar" },
-      name,
-      isNew && el("span", { class: "chip" }, "new file"),
-      counts,
-      this.#toggle,
-    );
+    const shownPath = visible(shortPath(path ?? ""));
+    const name = el("span", { class: "diff-path", title: visible(path ?? "") }, shownPath);
+    this.#unfold.append(icon("chevron"));
+    this.#unfold.setAttribute("aria-label", `Changes to ${shownPath}`);
+    this.#unfold.hidden = true;
+    const chip = isNew && el("span", { class: "chip" }, "new file");
+    const bar = el("div", { class: "diff-bar" }, this.#unfold, name, chip, this.#counts, this.#toggle);
     this.element = el("div", { class: "diff" }, bar, this.#body);
     this.#body.setAttribute("aria-label", `Changes to ${visible(path ?? "")}`);
-    this.#draw();
+    const found = compareShort(oldText ?? "", newText ?? "");
+    if (found) this.#show(found);
+    else this.#compare(oldText ?? "", newText ?? "");
+  }
+
+  /**
+   * @param {string} oldText
+   * @param {string} newText
+   */
+  async #compare(oldText, newText) {
+    fill(this.#body, note("Comparing…"));
+    try {
+      this.#show(await compareLong(oldText, newText));
+    } catch (error) {
+      console.warn("a change was not compared:", error);
+      fill(this.#body, note("The change could not be compared. Open it again to retry."));
+    }
+  }
+
+  /** @param {page.Comparison} found */
+  #show(found) {
+    this.#found = found;
+    fill(this.#counts, countsOf(found));
+    const rows = found.hunks.reduce((sum, { kinds }) => sum + kinds.length, 0);
+    const isFolded = this.#canFold && rows > MOST_ROWS;
+    this.#unfold.hidden = !isFolded;
+    this.#open(!isFolded);
+  }
+
+  /** @param {boolean} isOpen */
+  #open(isOpen) {
+    this.#isOpen = isOpen;
+    this.#body.hidden = !isOpen;
+    this.#toggle.hidden = !isOpen;
+    this.#unfold.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) this.#draw();
+    else this.#body.replaceChildren();
   }
 
   #switch() {
@@ -51,42 +86,90 @@ export class DiffView {
   }
 
   #draw() {
+    if (!this.#found) return;
     const split = isSplit();
     this.#toggle.textContent = split ? "Unified" : "Side by side";
     this.#body.classList.toggle("diff-split", split);
-    const { hunks, skippedAfter } = toHunks(this.#rows);
-    const lines = [];
+    const { hunks, skippedAfter } = this.#found;
+    const lines = el("div", { class: "diff-lines" });
     let left = MOST_ROWS;
-    for (const { skipped, rows } of hunks) {
-      if (left <= 0) break;
-      if (skipped) lines.push(gap(skipped));
-      lines.push(...(split ? splitRows(rows.slice(0, left)) : unifiedRows(rows.slice(0, left))));
-      left -= rows.length;
-    }
-    if (left < 0) lines.push(el("div", { class: "diff-gap" }, "The rest of this change is not shown."));
-    else if (skippedAfter) lines.push(gap(skippedAfter));
-    if (hunks.length === 0) lines.push(el("div", { class: "diff-gap" }, "No changes."));
-    fill(this.#body, el("div", { class: "diff-lines" }, lines));
+    const add = (/** @type {number} */ start) => {
+      const end = Math.min(start + MOST_HUNKS, hunks.length);
+      for (const hunk of hunks.slice(start, end)) {
+        if (hunk.skipped) lines.append(gap(hunk.skipped));
+        left -= hunk.kinds.length;
+        lines.append(...(left >= 0 ? drawn(hunk, split) : [folded(hunk, split)]));
+      }
+      if (end < hunks.length) lines.append(more(hunks.length - end, () => add(end)));
+      else if (skippedAfter) lines.append(gap(skippedAfter));
+    };
+    add(0);
+    if (hunks.length === 0) fill(lines, note("No changes."));
+    fill(this.#body, lines);
   }
+}
+
+/**
+ * The numbers of added and removed lines.
+ *
+ * @param {{ added: number, removed: number }} changes
+ */
+export function countsOf({ added, removed }) {
+  return [
+    el("span", { class: "diff-added", "aria-label": `${added} lines added` }, `+${added}`),
+    el("span", { class: "diff-removed", "aria-label": `${removed} lines removed` }, `−${removed}`),
+  ];
+}
+
+/**
+ * @param {page.Hunk} hunk
+ * @param {boolean} split
+ */
+function drawn(hunk, split) {
+  const rows = rowsOf(hunk);
+  return split ? splitRows(rows) : unifiedRows(rows);
+}
+
+/**
+ * A hunk whose lines are made when the user opens it.
+ *
+ * @param {page.Hunk} hunk
+ * @param {boolean} split
+ */
+function folded(hunk, split) {
+  const size = hunk.kinds.length - hunk.removed;
+  const place = size > 1 ? `Lines ${hunk.newStart + 1} to ${hunk.newStart + size}` : `Line ${hunk.newStart + 1}`;
+  const summary = el("summary", {}, place, el("span", { class: "diff-counts" }, countsOf(hunk)));
+  const details = el("details", { class: "diff-fold" }, summary);
+  details.addEventListener("toggle", () => details.append(...drawn(hunk, split)), { once: true });
+  return details;
+}
+
+/**
+ * @param {number} count
+ * @param {() => void} add
+ */
+function more(count, add) {
+  const show = () => {
+    button.remove();
+    add();
+  };
+  const button = el("button", { type: "button", class: "diff-more", onclick: show }, `${count} more changes`);
+  return button;
+}
+
+/** @param {string} text */
+function note(text) {
+  return el("div", { class: "diff-gap" }, text);
 }
 
 function isSplit() {
   return !narrow.matches && localStorage.getItem(KEY) === "split";
 }
 
-/**
- * @param {string} oldText
- * @param {string} newText
- * @returns {page.Row[]}
- */
-function rowsOf(oldText, newText) {
-  if (oldText.length + newText.length <= MOST_CHARS) return diffLines(oldText, newText);
-  return splitLines(newText.slice(0, MOST_CHARS)).map((text, n) => ({ kind: "add", old: null, new: n + 1, text }));
-}
-
 /** @param {number} count */
 function gap(count) {
-  return el("div", { class: "diff-gap" }, count === 1 ? "1 unchanged line" : `${count} unchanged lines`);
+  return note(count === 1 ? "1 unchanged line" : `${count} unchanged lines`);
 }
 
 /** @param {page.Row[]} rows */

@@ -25,6 +25,7 @@ export class ToolContent {
   #parts = [];
   #cwd;
   #shown;
+  #exact;
 
   /**
    * With `exact`, hidden characters are escaped, because the user agrees to this text.
@@ -34,6 +35,7 @@ export class ToolContent {
    */
   constructor(cwd, { exact = false } = {}) {
     this.#cwd = cwd;
+    this.#exact = exact;
     this.#shown = (/** @type {string} */ text) => (exact ? visible(text, { lines: true }) : text);
     this.element = el("div", { class: "tool-content" });
   }
@@ -71,8 +73,10 @@ export class ToolContent {
    * @returns {{ element: HTMLElement, update?: (part: any) => void }}
    */
   #make(part) {
-    if (part.kind === "diff")
-      return { element: new DiffView(part.diff, (path) => relativePath(path, this.#cwd)).element };
+    if (part.kind === "diff") {
+      const canFold = !this.#exact;
+      return { element: new DiffView(part.diff, (path) => relativePath(path, this.#cwd), { canFold }).element };
+    }
     if (part.kind === "block") return { element: contentElement(part.block) };
     if (part.kind === "prose") return prose(this.#shown(part.text));
     const output = new Output("Output", { fromEnd: part.fromEnd });

@@ -1,13 +1,14 @@
-/** The page's only Trusted Types policy, for the markup of text/sanitize.js and the URL of our worker. */
+/** The page's only Trusted Types policy, for the markup of text/sanitize.js and the URLs of our workers. */
 
-const WORKER = "./static/worker/notifications.js";
+const WORKERS = new URL("../../worker/", import.meta.url).href;
+const OURS = new Set(["notifications.js", "diff.js"].map((name) => WORKERS + name));
 
 /** @type {any} */
 const trustedTypes = Reflect.get(globalThis, "trustedTypes");
 const policy = trustedTypes?.createPolicy("dragoman", {
   createHTML: (/** @type {string} */ html) => html,
   createScriptURL: (/** @type {string} */ url) => {
-    if (url !== WORKER) throw new TypeError("The page starts no other worker than its own.");
+    if (!OURS.has(url)) throw new TypeError("The page starts no other workers than its own.");
     return url;
   },
 });
@@ -22,6 +23,21 @@ export function trustMarkup(html) {
 }
 
 /** The URL of the service worker. */
-export function workerAddress() {
-  return policy ? policy.createScriptURL(WORKER) : WORKER;
+export function serviceWorkerUrl() {
+  return trustUrl("notifications.js");
+}
+
+/**
+ * Start a worker of the page by its file name.
+ *
+ * @param {string} name
+ */
+export function startWorker(name) {
+  return new Worker(trustUrl(name), { type: "module" });
+}
+
+/** @param {string} name */
+function trustUrl(name) {
+  const url = WORKERS + name;
+  return policy ? policy.createScriptURL(url) : url;
 }

@@ -1,16 +1,13 @@
 /** The review of all files that the open session changed, with diffs and a revert button for each. */
 
 import { relativePath } from "../conversation/content.js";
-import { countChanges, diffLines } from "../conversation/diff.js";
-import { DiffView } from "../conversation/diff_view.js";
+import { compareLong, compareShort } from "../conversation/comparing.js";
+import { countsOf, DiffView } from "../conversation/diff_view.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { ask } from "../sidebar/dialog.js";
 import { visible } from "../text/safe.js";
 import { changedFiles, joined } from "./changes.js";
-
-// For larger texts the lines are counted only when the diff is opened.
-const MOST_COUNTED_CHARS = 200_000;
 
 export class Review {
   /** @type {page.App} */
@@ -137,19 +134,37 @@ export class Review {
   }
 }
 
-/** @param {page.Change[]} changes */
+/**
+ * The number of changed lines. Those of long texts appear when they are counted.
+ *
+ * @param {page.Change[]} changes
+ */
 function counts(changes) {
-  const size = changes.reduce((sum, { oldText, newText }) => sum + (oldText?.length ?? 0) + newText.length, 0);
-  if (size > MOST_COUNTED_CHARS) return null;
-  const all = changes.map(({ oldText, newText }) => countChanges(diffLines(oldText ?? "", newText)));
-  const added = all.reduce((sum, one) => sum + one.added, 0);
-  const removed = all.reduce((sum, one) => sum + one.removed, 0);
-  return el(
-    "span",
-    { class: "diff-counts" },
-    el("span", { class: "diff-added", "aria-label": `${added} lines added` }, `+${added}`),
-    el("span", { class: "diff-removed", "aria-label": `${removed} lines removed` }, `−${removed}`),
-  );
+  const element = el("span", { class: "diff-counts" });
+  const all = changes.map(({ oldText, newText }) => compareShort(oldText ?? "", newText));
+  const isCounted = (/** @type {page.Comparison | null} */ one) => one !== null;
+  if (all.every(isCounted)) fill(element, countsOf(total(all)));
+  else countLong(element, changes);
+  return element;
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {page.Change[]} changes
+ */
+async function countLong(element, changes) {
+  try {
+    const all = await Promise.all(changes.map(({ oldText, newText }) => compareLong(oldText ?? "", newText)));
+    fill(element, countsOf(total(all)));
+  } catch (error) {
+    console.warn("the changed lines were not counted:", error);
+  }
+}
+
+/** @param {page.Comparison[]} all */
+function total(all) {
+  const sum = (/** @type {"added" | "removed"} */ side) => all.reduce((count, one) => count + one[side], 0);
+  return { added: sum("added"), removed: sum("removed") };
 }
 
 /**

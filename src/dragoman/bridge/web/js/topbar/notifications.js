@@ -8,7 +8,7 @@
 
 import { fragmentOf } from "../app/fragment.js";
 import { fill, icon, iconButton } from "../page/dom.js";
-import { workerAddress } from "../page/trusted.js";
+import { serviceWorkerUrl } from "../page/trusted.js";
 import { oneLine } from "../text/safe.js";
 
 const KEPT = "dragoman.notifications";
@@ -161,7 +161,7 @@ function obstacle() {
 async function startWorker() {
   if (!navigator.serviceWorker) return null;
   try {
-    const registration = await navigator.serviceWorker.register(workerAddress());
+    const registration = await navigator.serviceWorker.register(serviceWorkerUrl());
     await activated(registration);
     return registration;
   } catch (error) {
