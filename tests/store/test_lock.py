@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.errors import SessionBusyError
 from dragoman.store import FileStore
-from dragoman.store.lock import acquire
+from dragoman.store.lock import acquire, find_holder
 from tests.store.making import new_header, write_session
 
 HOLDER = """
@@ -106,7 +106,7 @@ def test_concurrent_acquire_and_release_never_make_two_holders(contenders, tmp_p
     assert not (tmp_path / "session.lock").exists()
 
 
-def test_locks_survive_garbage_in_or_removal_of_the_file(tmp_path):
+def test_lock_survives_garbage_in_and_removal_of_the_file(tmp_path):
     path = tmp_path / "session.lock"
     path.write_bytes(b"garbage")
     lock = acquire(path, "x")
@@ -114,11 +114,44 @@ def test_locks_survive_garbage_in_or_removal_of_the_file(tmp_path):
         acquire(path, "x")
     assert caught.value.pid == os.getpid()
     path.unlink()
-    other = acquire(path, "x")
+    with pytest.raises(SessionBusyError):
+        acquire(path, "x")
     lock.release()
-    assert path.exists(), "the lock of another is not removed"
-    other.release()
+    acquire(path, "x").release()
     assert not path.exists()
+
+
+def test_thousands_of_locks_need_one_descriptor(tmp_path, contenders):
+    before = len(os.listdir("/dev/fd"))
+    locks = [acquire(tmp_path / f"{number}.lock", "x") for number in range(2_000)]
+    assert len(os.listdir("/dev/fd")) == before + 1
+    for lock in locks[1:]:
+        lock.release()
+    with pytest.raises(SessionBusyError):
+        acquire(tmp_path / "0.lock", "x")
+    contenders[0].say()
+    assert contenders[0].hear() == ["got"]
+    with pytest.raises(SessionBusyError) as caught:
+        acquire(tmp_path / "session.lock", "x")
+    assert caught.value.pid == contenders[0].pid
+    locks[0].release()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_links_to_a_directory_lead_to_the_same_locks(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    lock = acquire(tmp_path / "home" / "a.lock", "x")
+    with pytest.raises(SessionBusyError):
+        acquire(tmp_path / "link" / "a.lock", "x")
+    acquire(tmp_path / "link" / "b.lock", "x").release()
+    assert find_holder(tmp_path / "link" / "a.lock").pid == os.getpid()
+    done = subprocess.run(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "home" / "a.lock")], input="go\n", capture_output=True, text=True
+    )
+    assert done.stdout.split("\n")[1] == f"busy {os.getpid()}"
+    lock.release()
+    assert find_holder(tmp_path / "home" / "a.lock") is None
 
 
 def test_an_unreadable_holder_still_holds_the_lock(tmp_path):

@@ -2,7 +2,8 @@
 
     <home>/projects/<encoded cwd>/session-<uuid>.jsonl               the log
     <home>/projects/<encoded cwd>/session-<uuid>.damaged-<n>.jsonl   a damaged original, set aside
-    <home>/locks/session-<uuid>.lock                                 exists while a process holds the session
+    <home>/locks/session-<uuid>.lock                                 the process that holds the session
+    <home>/locks/held                                                the locks of all held sessions
     <home>/index.db                                                  the index for lists; may be deleted
 
 To encode a working directory, each separator is replaced with `-`. `/Users/me/code` becomes `-Users-me-code`, and
