@@ -444,3 +444,21 @@ async def test_slow_model_or_disk_does_not_block_other_sessions(place):
         for session_id, running in zip((one, other), turns, strict=True):
             await slow.cancel(session_id)
             assert (await running).stop_reason == "cancelled"
+
+
+# ── idle sessions ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_idle_sessions_hold_no_descriptors(place):
+    cwd, home = place
+    async with running_agent(home) as client:
+        await client.initialize()
+
+        async def converse_once():
+            await client.prompt(await client.new_session(str(cwd)), "hi")
+
+        await converse_once()
+        before = len(os.listdir("/dev/fd"))
+        for _ in range(5):
+            await converse_once()
+        assert len(os.listdir("/dev/fd")) == before

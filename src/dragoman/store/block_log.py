@@ -71,13 +71,22 @@ class SealedWriter:
     """Appends to one file, which can be closed between writes. A failed write leaves the file as it was."""
 
     def __init__(self, disk: Disk, path: Path, *, size: int = 0) -> None:
-        self.path = path
+        self._path = str(path)  # a Path takes several times as much
         self.size = size
         """The size of the file. If it is 0, the first write creates the file."""
         self.disk = disk
         self._fd = -1
         self._begun = size
         """The end of the part that the system has started writing to the disk."""
+
+    @property
+    def path(self) -> Path:
+        """The path of the file. It can be changed when the file was renamed."""
+        return Path(self._path)
+
+    @path.setter
+    def path(self, path: Path) -> None:
+        self._path = str(path)
 
     def write(self, data: bytes | bytearray) -> None:
         """Append data. Raises OSError after restoring the file."""

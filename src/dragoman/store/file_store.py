@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -240,7 +241,7 @@ class FileStore:
             head.start,
             end=written,
             lock=lock,
-            on_list=lambda facts, updated_ms: self._add_to_index(path, head.header, facts, updated_ms),
+            on_list=partial(self._add_to_index, path.parent.name, head.header),
             on_close=self._forget,
         )
         state = HistoryState.UNREAD if written is None else HistoryState.OPEN
@@ -376,8 +377,8 @@ class FileStore:
                 os.close(fd)
         path.unlink(missing_ok=True)
 
-    async def _add_to_index(self, path: Path, header: Header, facts: ListedFacts, updated_ms: int) -> None:
-        entry = LogSummary(path.parent.name, header, facts.title, updated_ms, facts.message_count, facts.is_archived)
+    async def _add_to_index(self, project: str, header: Header, facts: ListedFacts, updated_ms: int) -> None:
+        entry = LogSummary(project, header, facts.title, updated_ms, facts.message_count, facts.is_archived)
         await self._in_index(lambda: self._index.put(entry))
 
     async def _in_index(self, work: Callable[[], _Result]) -> _Result:

@@ -14,7 +14,6 @@ import asyncio
 import errno
 import os
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -123,7 +122,7 @@ class HistoryFile:
         self._reached = start
         """The end of the last read."""
         self._found: _FoundEnd | None = None
-        self._unwritten: deque[bytes] = deque()
+        self._unwritten: list[bytes] = []
         """Pieces of the file that wait to be written."""
         self._unwritten_bytes = 0
         self._next_path: Path | None = None
@@ -289,10 +288,7 @@ class HistoryFile:
         try:
             if self._unwritten and not self.size:
                 self.path.unlink(missing_ok=True)  # a leftover of an earlier attempt
-            while self._unwritten:
-                self._writer.write(self._unwritten[0])
-                self._unwritten_bytes -= len(self._unwritten.popleft())
-                self._unsynced = True
+            self._write_pieces()
             if self._next_path is not None:
                 self.path.replace(self._next_path)
                 self._writer.path, self._next_path = self._next_path, None
@@ -309,6 +305,17 @@ class HistoryFile:
         else:
             if self.history.is_waiting:
                 self.history.written()
+
+    def _write_pieces(self) -> None:
+        written = 0
+        try:
+            for piece in self._unwritten:
+                self._writer.write(piece)
+                self._unwritten_bytes -= len(piece)
+                self._unsynced = True
+                written += 1
+        finally:
+            del self._unwritten[:written]
 
     def _failure(self, error: OSError, action: str) -> LogError:
         return LogFileError(str(self.path), error.errno or errno.EIO, action)

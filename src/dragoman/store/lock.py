@@ -107,7 +107,7 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         """Acquire the lock. Raises BlockingIOError if another process or part of this process holds it."""
-        self._path = path
+        self._path = str(path)  # a Path takes several times as much
         with _using(path.parent, create=True) as directory:
             if not directory.acquire(path.name):
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -118,10 +118,11 @@ class Lock:
         directory, self._directory = self._directory, None
         if directory is None:
             return
+        path = Path(self._path)
         with suppress(OSError):
-            self._path.unlink()
+            path.unlink()
         with _guard:
-            directory.release(self._path.name)
+            directory.release(path.name)
             _close_unused(directory)
 
 

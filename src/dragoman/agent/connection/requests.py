@@ -200,7 +200,10 @@ class SessionHandlers:
         with session.slot.hold(session.id, runner):
             request.on_cancel = runner.cancel
             await wait_telemetry_loaded()
-            return await runner.run()
+            try:
+                return await runner.run()
+            finally:
+                session.rest()
 
     def _check_prompt(self, prompt: Sequence[v1.ContentBlock]) -> None:
         for position, block in enumerate(prompt):

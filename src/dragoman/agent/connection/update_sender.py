@@ -6,7 +6,6 @@ log in a database takes time, so the client receives its lines in order once the
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -46,7 +45,7 @@ class _PendingLines:
 
     def __init__(self) -> None:
         self.size = 0
-        self._waiting: deque[tuple[bytes, asyncio.Future[None] | None]] = deque()
+        self._waiting: list[tuple[bytes, asyncio.Future[None] | None]] = []
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -59,8 +58,7 @@ class _PendingLines:
     def pop_written(self) -> tuple[bytes, LogError | None]:
         """Remove and return the leading lines whose writes are done. After a failed write, drop all later lines."""
         ready: list[bytes] = []
-        while self._waiting:
-            lines, written = self._waiting[0]
+        for lines, written in self._waiting:
             if written is not None:
                 if not written.done():
                     break
@@ -68,9 +66,9 @@ class _PendingLines:
                     self._waiting.clear()
                     self.size = 0
                     return b"".join(ready), failure
-            self._waiting.popleft()
             self.size -= len(lines)
             ready.append(lines)
+        del self._waiting[: len(ready)]
         return b"".join(ready), None
 
     async def logged(self) -> None:
@@ -101,8 +99,8 @@ class UpdateSender:
         """Lines that were not sent yet. They are logged, or are never logged."""
         self._pending = _PendingLines()
         self._scheduled = False
-        self._held = False
-        self._released = asyncio.Event()
+        self._released: asyncio.Event | None = None
+        """Set when held updates are released. None while none are held."""
         self._failure: LogError | None = None
 
     @property
@@ -159,7 +157,7 @@ class UpdateSender:
         self.flush()
         if self._pending.size >= STAGED_BYTES:
             await self._pending.logged()
-        if self._held:
+        if self._released is not None:
             await self._released.wait()
         await self.connection.flow()
 
@@ -172,7 +170,7 @@ class UpdateSender:
     async def call(self, method: Method[P, R], params: P) -> R:
         """Send a request to the client after all earlier updates. Raises as `Connection.call` does, and LogError."""
         await self.settle()
-        if self._held:  # a permission request must not overtake its tool call
+        if self._released is not None:  # a permission request must not overtake its tool call
             await self._released.wait()
         return await self.connection.call(method, params)
 
@@ -195,7 +193,7 @@ class UpdateSender:
             self._fail(failure)
             raise
         self._send_logged()
-        if self._lines and not self._held:
+        if self._lines and self._released is None:
             lines, self._lines = b"".join(self._lines), []
             self._staged_bytes = 0
             if written is None and not self._pending:
@@ -223,13 +221,13 @@ class UpdateSender:
     def hold(self) -> None:
         """Hold new updates back until `release`, while logged ones are replayed."""
         self.flush()
-        self._held = True
-        self._released.clear()
+        self._released = self._released or asyncio.Event()
 
     def release(self) -> None:
         """Send the updates that were held back."""
-        self._held = False
-        self._released.set()
+        if self._released is not None:
+            self._released.set()
+            self._released = None
         self.flush()
 
     def _send_logged(self) -> None:

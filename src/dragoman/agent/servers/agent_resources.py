@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from dragoman.agent.servers.server_logins import ServerLogins
 from dragoman.agent.servers.server_pool import ServerPool
@@ -27,6 +28,8 @@ class AgentResources:
         self.logins = ServerLogins()
         self._protected_file = protected_file
         self._shared_approvals = shared_approvals
+        self._approvals: WeakValueDictionary[str, ProjectApprovals] = WeakValueDictionary()
+        """The decisions of the projects that have live sessions."""
         self._supervisor: Supervisor | None = None
         self._starting = asyncio.Lock()
 
@@ -38,9 +41,12 @@ class AgentResources:
 
     def find_approvals(self, cwd: str) -> ProjectApprovals:
         """Return the permanent decisions of a project. They are in the shared store if there is one."""
-        if self._shared_approvals is not None:
-            return SharedApprovals(self._shared_approvals, cwd)
-        return ApprovalFile(self.home, cwd)
+        found = self._approvals.get(cwd)
+        if found is None:
+            shared = self._shared_approvals
+            found = ApprovalFile(self.home, cwd) if shared is None else SharedApprovals(shared, cwd)
+            self._approvals[cwd] = found
+        return found
 
     async def supervise(self) -> "Supervisor":
         """Return the supervisor of all sessions' child processes."""

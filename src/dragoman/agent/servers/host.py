@@ -86,7 +86,7 @@ class SessionHost:
 
     def __init__(self, session: HostedSession) -> None:
         self._session = session
-        self._asking: set[str] = set()
+        self._asking: list[str] = []
 
     def roots(self) -> list[str]:
         """Return the session's directories."""
@@ -97,11 +97,11 @@ class SessionHost:
         if server in self._asking:
             return DECLINED
         session = self._session
-        self._asking.add(server)
+        self._asking.append(server)
         try:
             return await elicit(session.updates, session.capabilities, session.id, server, params)
         finally:
-            self._asking.discard(server)
+            self._asking.remove(server)
 
     async def sample(self, server: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the model if the user agrees. Raises RpcError and McpServerError."""

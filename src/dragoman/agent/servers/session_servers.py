@@ -158,9 +158,9 @@ class SessionServers:
         self._agents: dict[str, SessionServer] = {}
         self._settings: Sequence[OwnServer] = ()
         self._unusable: dict[str, ServerStatus] = {}
-        self._shadowed: set[str] = set()
+        self._shadowed: Sequence[str] = ()
         self._notices: list[str] = []
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._stopping: list[asyncio.Task[None]] = []
         self._is_closing = False
 
     # ── the set of servers ──────────────────────────────────────────────────────────────────────
@@ -175,7 +175,7 @@ class SessionServers:
 
     def shadowed(self) -> list[str]:
         """Return the names of the agent's servers that a client's server replaces."""
-        return sorted(self._shadowed)
+        return list(self._shadowed)
 
     def origin_of(self, name: str) -> str:
         """Return the origin of a server in a word or two, even of an unusable server of the agent."""
@@ -256,17 +256,17 @@ class SessionServers:
 
     def _update_agent_servers(self) -> None:
         """Lease the agent's servers that no client's server replaces, and release all others."""
-        before, self._agents, self._unusable, shadowed = self._agents, {}, {}, set[str]()
+        before, self._agents, self._unusable, shadowed = self._agents, {}, {}, list[str]()
         for settings in self._settings:
             if settings.name in self._clients:
-                shadowed.add(settings.name)
+                shadowed.append(settings.name)
             elif (member := before.get(settings.name)) is not None and member.origin == settings:
                 self._agents[settings.name] = before.pop(settings.name)
             else:
                 self._lease(settings)
-        for name in sorted(shadowed - self._shadowed):
+        for name in sorted(set(shadowed) - set(self._shadowed)):
             self._warn(f"The client's MCP server {name} replaces the agent's server of the same name.")
-        self._shadowed = shadowed
+        self._shadowed = sorted(shadowed)
         for member in before.values():
             if member.lease is not None:
                 self._run_in_background(self._pool.release(member.lease))
@@ -289,8 +289,8 @@ class SessionServers:
 
     def _run_in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        self._stopping.append(task)
+        task.add_done_callback(self._stopping.remove)
 
     # ── the state of the servers ────────────────────────────────────────────────────────────────
 

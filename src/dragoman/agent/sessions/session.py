@@ -93,8 +93,8 @@ class TurnSlot:
 
     def __init__(self) -> None:
         self.turn: RunningTurn | None = None
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._idle: asyncio.Event | None = None
+        """Set at the end of the turn. It exists only while it is awaited, because most sessions are idle."""
 
     @contextmanager
     def hold(self, session_id: str, turn: RunningTurn) -> Generator[None]:
@@ -105,16 +105,19 @@ class TurnSlot:
                 f"session {session_id} is busy with a turn; wait for its answer or send session/cancel first",
             )
         self.turn = turn
-        self._idle.clear()
         try:
             yield
         finally:
             self.turn = None
-            self._idle.set()
+            if self._idle is not None:
+                self._idle.set()
+                self._idle = None
 
     async def wait_idle(self) -> None:
         """Wait until no turn is running."""
-        await self._idle.wait()
+        if self.turn is not None:
+            self._idle = self._idle or asyncio.Event()
+            await self._idle.wait()
 
 
 class Session:
@@ -242,6 +245,10 @@ class Session:
                 active_files=self._resources.active_files(),
             )
         return self._workspace
+
+    def rest(self) -> None:
+        """Close the session's directories until they are used again."""
+        self._workspace = None
 
     async def history(self) -> list[HistoryMessage]:
         """Return the messages before the running turn from the log, in order. Raises LogError."""

@@ -61,6 +61,7 @@ class AgentSessions:
         self._store = store
         self._resources = resources
         self._client = client
+        self._fallback = fallback_for(client)
         self._program = program
         self._live: dict[str, Session] = {}
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -271,7 +272,7 @@ class AgentSessions:
         session = Session(
             header,
             self._client,
-            UpdateSender(self._connection, header.id, fallback_for(self._client)),
+            UpdateSender(self._connection, header.id, self._fallback),
             settings,
             self._resources,
             timeout_s=program.permission.timeout_s,

@@ -47,6 +47,10 @@ SHORT_PROMPT_WORDS = 3
 """A prompt of up to this many words may be an answer, or "continue". A longer prompt names its own subject."""
 
 
+_NONE: frozenset[str] = frozenset()
+"""Shared by all sessions, because each empty set takes 200 bytes."""
+
+
 class ModelContext:
     """Chooses the tools, rules and references for a session's model, and knows why. One turn uses it at a time."""
 
@@ -65,10 +69,11 @@ class ModelContext:
         self._tool_search = ToolSearch(ItemFinder())
         self._guidance_finder = ItemFinder()
         self._selection: Selection | None = None
-        self._offered: Sequence[ToolOffer] = ()
+        self._offered_by_servers: Sequence[ToolOffer] = ()
+        """The servers' tools of the last request. Built-in tools keep directories open, so they are made again."""
         self._guidance: Sequence[Guidance] = ()
         self._long_prompt = ""
-        self._reported: set[str] = set()
+        self._reported: list[str] = []
 
     async def begin_turn(self, blocks: Sequence[v1.ContentBlock]) -> None:
         """Read a prompt's mentions and queries, and choose for it. The prompt is not changed."""
@@ -76,17 +81,16 @@ class ModelContext:
         profile = self._profile()
         self._guidance = guidance_of(profile)
         self._tool_search.begin_turn()
-        self._offered = sort_offers(self._offers())
         selection = self._selection = Selection(
-            profile.search, frozenset(self.included), self._mentioned(text), self._queries(text)
+            profile.search, self._added(), self._mentioned(text), self._queries(text)
         )
         await self._search_guidance(selection)
-        await self._search_tools(selection, self._offered)
+        await self._search_tools(selection, self._offer())
 
     async def tools(self) -> Mapping[str, Tool]:
         """Return the tools for the next request, by the names that the model uses."""
         selection = self._current()
-        offers = self._offered = sort_offers(self._offers())
+        offers = self._offer()
         tools = {offer.tool.definition.name: offer.tool for offer in offers if offer.include == "always"}
         if len(tools) == len(offers):  # nothing to choose, as in most sessions
             return tools
@@ -142,7 +146,7 @@ class ModelContext:
         selection = self._current()
         shown = report(
             selection,
-            self._offered if began else sort_offers(self._offers()),
+            self._last_offers() if began else sort_offers(self._offers()),
             self._guidance,
             searched=self._tool_search.finder.was_used or self._guidance_finder.was_used,
         )
@@ -155,13 +159,22 @@ class ModelContext:
             parts.append(f"Included manually, but currently unavailable: {listed(gone)}.")
         return "\n\n".join(parts)
 
+    def _offer(self) -> Sequence[ToolOffer]:
+        offers = sort_offers(self._offers())
+        self._offered_by_servers = [offer for offer in offers if offer.origin != "builtin"]
+        return offers
+
+    def _last_offers(self) -> Sequence[ToolOffer]:
+        builtin = [offer for offer in self._offers() if offer.origin == "builtin"]
+        return sort_offers([*builtin, *self._offered_by_servers])
+
     def _current(self) -> Selection:
         """Return the selection of this turn. Before the first turn, return one without a prompt."""
         if self._selection is not None:
             return self._selection
         profile = self._profile()
         self._guidance = guidance_of(profile)
-        return Selection(profile.search, frozenset(self.included))
+        return Selection(profile.search, self._added())
 
     async def _search_guidance(self, selection: Selection) -> None:
         added = selection.mentioned | selection.added
@@ -185,6 +198,9 @@ class ModelContext:
                 )
         return {name: offer.tool for name, offer in first.items()}
 
+    def _added(self) -> frozenset[str]:
+        return frozenset(self.included) if self.included else _NONE
+
     def _mentioned(self, text: str) -> frozenset[str]:
         """Return the keys that a prompt mentions. Add a notice for each unknown mention."""
         names = ItemNames((), self._guidance)
@@ -198,7 +214,7 @@ class ModelContext:
                 close = names.closest_guidance(mention)
                 hint = f" Did you mean {quote(f'@{close}')}?" if close else ""
                 self.notices.append(f"{quote(f'@{mention}')} does not exist here, so it added nothing.{hint}")
-        return frozenset(keys)
+        return frozenset(keys) if keys else _NONE
 
     def _queries(self, text: str) -> tuple[str, ...]:
         asked = without_mentions(text).strip()
@@ -212,7 +228,7 @@ class ModelContext:
 
     def _notify_once(self, notice: str | None) -> None:
         if notice is not None and notice not in self._reported:
-            self._reported.add(notice)
+            self._reported.append(notice)
             self.notices.append(notice)
 
 

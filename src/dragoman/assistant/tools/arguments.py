@@ -5,6 +5,7 @@ providers reject, and no `null`, which models then send without need. A `null` i
 """
 
 import re
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -34,6 +35,7 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The base class of every tool's arguments."""
 
 
+@cache
 def make_schema(arguments: type[Arguments]) -> Schema:
     """Return the JSON schema of the arguments, without references."""
     (schema,), components = msgspec.json.schema_components([arguments])
