@@ -71,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parse_arguments(argv)
     # Installed packages have their bytecode. A checkout has it from its first start, unless the environment forbids it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if options.smoke and len(options.parts) != 1:
+        sys.exit(smoke.run_parts(options.parts or PARTS, options.title))
     if options.smoke:
         with tempfile.TemporaryDirectory() as home:
             os.environ["DRAGOMAN_HOME"] = home

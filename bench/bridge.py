@@ -64,7 +64,7 @@ def stdio_to_ws() -> Generator[tuple[str, ...]]:
 @contextmanager
 def _running(command: Sequence[str], environment: dict[str, str]) -> Generator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | environment
+        command, stdout=subprocess.PIPE, stderr=commands.STDERR, env=os.environ | environment
     ) as process:
         try:
             yield process

@@ -20,7 +20,16 @@ from bench.size import size
 OURS = "dragoman serve"
 SESSIONS = size(1_000, 5)
 CROWD = (sys.executable, "-m", "tests.bridge.load.crowd")
-OPTIONS = ("--sessions", str(SESSIONS), "--chunks", "10", "--every-s", "2", "--returners", str(size(20, 1)))
+OPTIONS = (
+    "--sessions",
+    str(SESSIONS),
+    "--chunks",
+    "10",
+    "--every-s",
+    str(size(20, 1) / 10),
+    "--returners",
+    str(size(20, 1)),
+)
 AGENT = (sys.executable, str(commands.ROOT / "tests" / "bridge" / "load" / "agents" / "tagging_agent.py"))
 STOP_TIMEOUT_S = 10.0
 
@@ -45,7 +54,7 @@ def _run() -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory() as home,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | {"DRAGOMAN_HOME": home}
+            command, stdout=subprocess.PIPE, stderr=commands.STDERR, env=os.environ | {"DRAGOMAN_HOME": home}
         ) as process,
     ):
         try:

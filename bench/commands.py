@@ -1,6 +1,7 @@
 """The commands that start the peers."""
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ INSTALLED_PEERS = ROOT / ".cache" / "peers"
 PEERS = ROOT / "bench" / "peers"
 NODE_MODULES = ROOT / "tests" / "peers" / "node_modules"
 TYPESCRIPT_SDK = NODE_MODULES / "@agentclientprotocol" / "sdk"
+
+STDERR = None if IS_SMOKE else subprocess.DEVNULL
+"""The stderr of contenders. Only the smoke test reads it, to explain a failure."""
 
 Command = tuple[str, ...]
 

@@ -94,7 +94,7 @@ def bare_processes(command: Command, count: int) -> Generator[list["subprocess.P
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=commands.STDERR,
                 env=environment,
                 start_new_session=True,
             )

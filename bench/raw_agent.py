@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
+from bench.commands import STDERR
 from bench.measure import MissingError
 
 READ_BYTES = 64 * 1024
@@ -47,7 +48,7 @@ class RawAgent:
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=STDERR,
             env={**os.environ, **(environment or {})},
             cwd=cwd,
         )

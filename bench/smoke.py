@@ -1,12 +1,17 @@
 """Runs each contender of each measure once with the smallest size, so that no benchmark can break unnoticed.
 
-The figures have no meaning, because measures run concurrently. Only their existence is checked.
+The figures have no meaning, because parts run concurrently. Only their existence is checked. The measures of a part
+share homes, servers and runs, so each part is a process that runs its measures one after another.
 """
 
 import math
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.measure import Measure, MissingError
@@ -14,34 +19,54 @@ from bench.measure import Measure, MissingError
 WORKERS = 4
 
 
-def run(measures: Sequence[Measure]) -> int:
-    """Print which contenders failed or cannot run here. Return 1 if one failed."""
+def run_parts(parts: Sequence[str], title: str) -> int:
+    """Run each part in a process and print its output when it ends. Return 1 if one failed."""
     began = time.monotonic()
+
+    def run_part(part: str) -> int:
+        command = (sys.executable, "-m", "bench", "--smoke", part, "--title", title)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        print(done.stdout, end="", flush=True)
+        return done.returncode
+
     with ThreadPoolExecutor(WORKERS) as pool:
-        failures = [each for failed in pool.map(_try_all, measures) for each in failed]
-    # Alone, because a time limit that was reached beside other measures does not show that the benchmark is broken.
-    failures = [(measure, name) for measure, name in failures if _try(measure, name)]
-    print(f"{len(measures)} measures, {len(failures)} failed contenders, {time.monotonic() - began:.0f} s")
-    for measure, name in failures:
-        print(f"failed: {measure.part}: {measure.title}: {name}")
-    return 1 if failures else 0
+        codes = dict(zip(parts, pool.map(run_part, parts), strict=True))
+    failed = [part for part, code in codes.items() if code != 0]
+    print(f"{len(parts)} parts, {len(failed)} failed ({', '.join(failed) or 'none'}), {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
 
 
-def _try_all(measure: Measure) -> list[tuple[Measure, str]]:
+def run(measures: Sequence[Measure]) -> int:
+    """Run the measures of one part. Return 1 if a contender failed."""
     # In order, because some figures are the difference of two earlier ones.
-    return [(measure, name) for name in measure.contenders if _try(measure, name)]
+    failed = [_is_failure(measure, name) for measure in measures for name in measure.contenders]
+    return 1 if any(failed) else 0
 
 
-def _try(measure: Measure, name: str) -> bool:
+def _is_failure(measure: Measure, name: str) -> bool:
+    """Run a contender and print its outcome. After a failure, print everything that its processes reported."""
     began = time.monotonic()
-    words, failed = "ok", False
+    with tempfile.TemporaryFile("w+", errors="replace") as report:
+        stderr = os.dup(2)
+        os.dup2(report.fileno(), 2)
+        try:
+            failure, words = _run_once(measure.contenders[name])
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        print(f"{time.monotonic() - began:5.1f} s  {measure.part}: {measure.title}: {name}: {words}", flush=True)
+        if failure:
+            report.seek(0)
+            print(f"{failure}\nIts processes reported:\n{report.read()}", flush=True)
+    return bool(failure)
+
+
+def _run_once(measure_once: Callable[[], float]) -> tuple[str, str]:
+    """Return the failure, if any, and the outcome."""
     try:
-        figure = measure.contenders[name]()
-        if not math.isfinite(figure):
-            words, failed = f"FAILED: no figure but {figure}", True
+        figure = measure_once()
     except MissingError as missing:
-        words = f"not run: {missing}"
+        return "", f"not run: {missing}"
     except Exception:  # noqa: BLE001 - each contender is tried, whatever another one does
-        words, failed = f"FAILED\n{traceback.format_exc()}", True
-    print(f"{time.monotonic() - began:5.1f} s  {measure.part}: {measure.title}: {name}: {words}", flush=True)
-    return failed
+        return traceback.format_exc(), "FAILED"
+    return ("", "ok") if math.isfinite(figure) else (f"the figure is {figure}", "FAILED")

@@ -20,6 +20,7 @@ import msgspec
 
 from bench.bridge import AGENT, CLIENT
 from bench.client_run import run_reporter
+from bench.commands import STDERR
 from bench.measure import MissingError
 
 LEASE_S = 15.0
@@ -78,7 +79,7 @@ def node(
         with subprocess.Popen(
             (*command, *(("--", *agent) if agent else ())),
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=STDERR,
             env=os.environ | environment,
         ) as process:
             try:
@@ -102,8 +103,12 @@ def _own_cpu_s(pid: int) -> float:
 
 def _family_cpu_s(pid: int) -> float:
     """Return the CPU time of a process, of its children, and of its ended children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return sum(_cpu_times_s(pid)) + sum(_family_cpu_s(int(child)) for child in children)
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        # After its children, because it counts a child that ends meanwhile, such as a connection of the database.
+        return sum(_family_cpu_s(int(child)) for child in children) + sum(_cpu_times_s(pid))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
 
 
 def _cpu_times_s(pid: int) -> list[float]:
