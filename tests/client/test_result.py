@@ -71,12 +71,16 @@ async def test_abandoned_turn_returns_its_partial_result():
         assert (result.text, result.stop_reason, result.error) == ("a", "cancelled", None)
 
 
+# The agent needs time to say something first.
+TURN_TIMEOUT_S = 1.5
+
+
 async def test_timed_out_turn_is_cancelled_with_a_partial_result():
     async with session_with(scripted([steps.Say("half"), steps.WaitForCancel()], [steps.Say("b")])) as session:
-        result = await session.run("go", timeout_s=0.3)
+        result = await session.run("go", timeout_s=TURN_TIMEOUT_S)
         assert (result.text, result.stop_reason) == ("half", "cancelled")
         assert isinstance(result.error, TurnTimeoutError)
-        assert "0.3 s" in str(result.error)
+        assert "1.5 s" in str(result.error)
         with pytest.raises(TurnTimeoutError):
             result.raise_for_error()
         assert (await session.run("again", timeout_s=30)).text == "b"
@@ -84,7 +88,7 @@ async def test_timed_out_turn_is_cancelled_with_a_partial_result():
 
 async def test_result_does_not_wait_for_an_ignored_cancellation(monkeypatch):
     monkeypatch.setattr("dragoman.client.sessions.turn.CANCEL_TIMEOUT_S", 0.2)
-    result = await run(chunk("half"), {"hear": "never"}, timeout_s=0.2)
+    result = await run(chunk("half"), {"hear": "never"}, timeout_s=TURN_TIMEOUT_S)
     assert (result.text, result.stop_reason) == ("half", None)
     assert isinstance(result.error, TurnTimeoutError)
     assert "has not ended" in str(result.error.__cause__)
@@ -95,7 +99,7 @@ async def test_timeout_answers_open_questions_cancelled():
         await asyncio.Event().wait()
 
     async with session_with(scripted([steps.AskPermission()]), policy=never) as session:
-        result = await session.run("go", timeout_s=0.3)
+        result = await session.run("go", timeout_s=TURN_TIMEOUT_S)
     assert (result.text, result.stop_reason) == ("outcome: cancelled", "cancelled")
     assert isinstance(result.error, TurnTimeoutError)
 

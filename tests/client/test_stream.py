@@ -13,6 +13,7 @@ from dragoman.testing import ScriptedAgent, steps
 from dragoman.wire import StreamTransport
 from tests.client.driving import END
 from tests.commands import raw, scripted
+from tests.waiting import until
 
 PIPES = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
 
@@ -97,8 +98,10 @@ async def test_broken_stream_during_a_write_is_reported():
     await process.wait()
 
 
-async def test_a_stream_without_an_agent_is_refused():
-    process = await start(["sh", "-c", "echo hello; cat >/dev/null"])
+async def test_a_stream_without_an_agent_is_refused(tmp_path):
+    greeted = tmp_path / "greeted"
+    process = await start(["sh", "-c", 'echo hello; touch "$0"; cat >/dev/null', str(greeted)])
+    await until(greeted.exists)
     with pytest.raises(NotAnAgentError, match="hello"):
         async with connect(stream=(process.stdout, process.stdin), start_timeout_s=0.5):
             pass

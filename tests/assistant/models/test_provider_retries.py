@@ -145,7 +145,7 @@ async def test_text_that_looks_like_the_end_mark_is_not_one():
 async def test_silence_counts_as_a_dropped_connection():
     wire = Chat()
     silent = wire.reply(("text", "Half of "), end="hang")
-    async with asked(wire, silent, wire.reply(("text", "Hi")), silence_s=0.05) as (_, model):
+    async with asked(wire, silent, wire.reply(("text", "Hi")), silence_s=0.5) as (_, model):
         parts = await parts_of(model)
     assert text_of(parts) == "Hi"
     assert "nothing for too long" in only(ReplyRetry, parts)[0].reason

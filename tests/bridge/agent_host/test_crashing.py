@@ -18,10 +18,6 @@ def storing(tmp_path, **behaviour):
     return agent(store=str(store), log=str(tmp_path / "log"), **behaviour)
 
 
-def initialized(spec, tmp_path):
-    return serve(tmp_path / "home", spec, initialize_timeout_s=0.5)
-
-
 @pytest.mark.parametrize(
     ("fault", "words", "data"),
     [
@@ -32,7 +28,8 @@ def initialized(spec, tmp_path):
     ],
 )
 async def test_agent_that_fails_to_start_is_reported_with_its_output(tmp_path, fault, words, data):
-    async with initialized(agent(initialize=fault), tmp_path) as served:
+    timeout = {"initialize_timeout_s": 0.5} if fault == "never" else {}
+    async with serve(tmp_path / "home", agent(initialize=fault), **timeout) as served:
         error = (await RecordedViewer(served).initialize())["error"]
         assert " ".join(words.split()) in error["message"]
         assert words in error["data"]["problem"]

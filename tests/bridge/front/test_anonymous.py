@@ -110,15 +110,14 @@ async def test_control_frames_do_not_keep_an_http2_connection_open(tmp_path, bus
 
 async def test_http2_connection_with_a_running_request_is_not_idle(tmp_path):
     limits = ServerLimits(idle_s=0.2, watch_s=0.05, ping_s=0.05)
-    async with serving(tmp_path, limits=limits) as served, await connect_http2(served) as client:
-        params = {"protocolVersion": 1, "clientCapabilities": {}}
-        stream = await client.post({"id": 0, "method": "initialize", "params": params})
-        await client.answered(stream)
-        viewer = client.heads[stream]["acp-connection-id"]
-        events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer)
-        seen = client.pings
-        await client.wait(lambda: client.pings > seen + 10)  # ten times 0.05 s is longer than the idle limit
-        assert events not in client.ended
-        client.core.reset_stream(events)
-        await client.flush()
-        await client.wait(lambda: client.is_closed)
+    # The viewer has another connection, because this one would be idle between its requests.
+    async with serving(tmp_path, limits=limits) as served, http_viewer(served) as viewer:
+        await viewer.initialize()
+        async with await connect_http2(served) as client:
+            events = await client.ask("GET", "/acp", accept="text/event-stream", acp_connection_id=viewer.id)
+            seen = client.pings
+            await client.wait(lambda: client.pings > seen + 10)  # ten times 0.05 s is longer than the idle limit
+            assert events not in client.ended
+            client.core.reset_stream(events)
+            await client.flush()
+            await client.wait(lambda: client.is_closed)

@@ -127,7 +127,7 @@ async def test_disconnected_node_catches_up_with_the_others(address, tmp_path):
     async with (
         DatabaseProxy(address) as proxy,
         node_of(address, tmp_path, "one") as one,
-        node_of(proxy.address, tmp_path, "two", lease_s=1) as two,
+        node_of(proxy.address, tmp_path, "two", lease_s=4) as two,
     ):
         here, there = await join(one, extensions=True), await join(two, extensions=True)
         kept, deleted = await here.new(), await here.new()
