@@ -11,7 +11,7 @@ JOBS   ?= auto
 MAKEFLAGS += -j2
 SITE   := $(BIN)/python scripts/site/build.py --generator $(VENV)/docs/bin/zensical
 
-.PHONY: install run test test-all test-extended check format bench bench-smoke matrix examples conformance servers containers docs release-check soak lock clean
+.PHONY: install run test test-all test-extended coverage check format bench bench-smoke matrix examples conformance servers containers docs release-check soak lock clean
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -96,6 +96,9 @@ test-all: $(TEST_TOOLS) ## Run all tests
 
 test-extended: $(TEST_TOOLS) ## Run only what "make test" leaves out
 	@$(PYTEST) -m extended
+
+coverage: $(TEST_TOOLS) ## Run "make test" and print the line and branch coverage of each package
+	@$(BIN)/python scripts/measure_coverage.py
 
 CHECKS := check-types check-style check-imports check-generated check-page check-docs
 .PHONY: $(CHECKS)
