@@ -348,6 +348,7 @@ async def test_client_can_vanish_at_every_wait(kind, tmp_path):
     await at_every_point(tmp_path, kind, Steps, vanish, stride=16)
 
 
+@pytest.mark.extended
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("act", [cancel, vanish])
@@ -356,6 +357,7 @@ async def test_turn_can_be_interrupted_after_every_line(kind, act, tmp_path):
     await at_every_point(tmp_path, kind, Lines, act, stride=16)
 
 
+@pytest.mark.extended
 @pytest.mark.soak
 @all_of_it
 @pytest.mark.parametrize("act", [cancel_twice, take_back])

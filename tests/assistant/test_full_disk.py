@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -11,6 +9,7 @@ from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
 from tests.assistant.coming_back import SCRIPT, close, converse, delete, fork, listed, load, resume
 from tests.assistant.running import running_agent
+from tests.commands import dragoman
 from tests.errors import refused
 
 FULL = pytest.mark.parametrize("files", [False, True], ids=["no byte", "no file"])
@@ -111,19 +110,17 @@ async def test_read_only_home_can_be_listed_loaded_and_replayed(tiny_disk, tmp_p
 
 
 def test_session_in_a_read_only_home_can_be_shown_and_exported(tiny_disk, tmp_path):
-    def dragoman(*arguments):
-        line = [sys.executable, "-m", "dragoman", *arguments]
-        env = {**os.environ, "DRAGOMAN_HOME": str(tiny_disk.path)}
-        return subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=30, check=False)
+    def run(*arguments):
+        return dragoman(*arguments, cwd=tmp_path, env={**os.environ, "DRAGOMAN_HOME": str(tiny_disk.path)})
 
-    made = json.loads(dragoman("run", "hello", "--format", "json").stdout)
+    made = json.loads(run("run", "hello", "--format", "json").stdout)
     tiny_disk.set_read_only()
-    assert made["session_id"] in dragoman("sessions", "list", "--long").stdout
+    assert made["session_id"] in run("sessions", "list", "--long").stdout
     for action in (["show"], ["load"], ["export", "--format", "html"], ["export", "--format", "json"]):
-        done = dragoman("sessions", *action, made["session_id"])
+        done = run("sessions", *action, made["session_id"])
         assert (done.returncode, done.stderr) == (0, "")
         assert "hello" in done.stdout
-    refused = dragoman("run", "hello")
+    refused = run("run", "hello")
     assert refused.returncode == 1
     assert "Read-only file system; check the permissions, or set DRAGOMAN_HOME" in refused.stderr
     assert "Traceback" not in refused.stderr

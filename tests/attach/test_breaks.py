@@ -98,6 +98,7 @@ async def test_waiting_requests_fail_if_the_bridge_stays_away(tmp_path):
         assert editor.said() == ["again"]
 
 
+@pytest.mark.extended
 async def test_cancel_during_an_outage_reaches_the_agent_later(tmp_path):
     gate = tmp_path / "gate"
     async with rigged(tmp_path) as rig, rig.editor() as editor:
@@ -131,6 +132,7 @@ async def test_open_question_survives_a_broken_connection(tmp_path):
         assert asked == [question]
 
 
+@pytest.mark.extended
 async def test_question_answered_elsewhere_during_a_break_is_withdrawn(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor, rig.direct_editor() as other:
         await editor.initialize()
@@ -150,6 +152,7 @@ async def test_question_answered_elsewhere_during_a_break_is_withdrawn(tmp_path)
         assert (await editor.answered(prompt))["result"] == {"stopReason": "end_turn"}
 
 
+@pytest.mark.extended
 async def test_interrupted_load_continues_at_its_cursor(tmp_path):
     async with rigged(tmp_path) as rig, rig.direct_editor() as other, rig.editor() as editor:
         await other.initialize()
@@ -165,6 +168,7 @@ async def test_interrupted_load_continues_at_its_cursor(tmp_path):
         assert editor.said() == list(map(str, range(20_000)))
 
 
+@pytest.mark.extended
 async def test_unrepeatable_request_is_not_sent_again(tmp_path):
     async with rigged(tmp_path) as rig, rig.editor() as editor:
         await editor.initialize(elicitation={"form": {}})
@@ -177,7 +181,7 @@ async def test_unrepeatable_request_is_not_sent_again(tmp_path):
         assert len(rig.bridge.seen("_elicit")) == 1
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, pytest.param(2, marks=pytest.mark.extended)])
 async def test_version_2_editor_survives_a_break_with_both_agent_versions(tmp_path, version):
     gate = tmp_path / "gate"
     settings = {} if version == 1 else {"command": [sys.executable, str(AGENT.with_name("agent_v2.py"))]}

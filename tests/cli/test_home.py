@@ -130,6 +130,7 @@ def environment(request, tmp_path):
     return given
 
 
+@pytest.mark.extended
 def test_check_leaves_no_kit_agent_session_in_the_home(environment, tmp_path):
     agent = [sys.executable, str(NOTES_AGENT)]
     command = ["check", "agent", "--no-prompt", "--format", "json", "--", *agent]

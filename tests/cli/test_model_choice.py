@@ -103,6 +103,7 @@ def test_chat_offers_models_once_and_remembers_guide(place):
         leave(terminal)
 
 
+@pytest.mark.extended
 def test_run_offers_an_agent_and_uses_it_again(place):
     home, programs = place
     add_agent(programs)
@@ -119,6 +120,7 @@ def test_run_offers_an_agent_and_uses_it_again(place):
         assert "opencode" in terminal.seen, "the chosen agent is used again"
 
 
+@pytest.mark.extended
 def test_chat_continues_with_the_agent_chosen_by_connect(place):
     home, programs = place
     PreferenceFile(home).choose_model(ChosenModel("guide"))

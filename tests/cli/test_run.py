@@ -106,8 +106,7 @@ def test_aside_starts_a_new_line_if_both_outputs_are_the_same():
     assert done.stdout.startswith("so far\ndragoman run: ")
 
 
-@pytest.mark.parametrize("form", ["text", "json", "ndjson"])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(("form", "unbuffered"), [("text", ""), ("text", "1"), ("json", ""), ("ndjson", "")])
 def test_closed_reader_ends_the_run_silently(tmp_path, form, unbuffered):
     model = script_file(tmp_path / "long.yaml", [{"text": "line after line\n", "repeat": 50_000}])
     with subprocess.Popen(

@@ -21,9 +21,12 @@ def why_missing():
     return reason.read_text().strip() if reason.exists() else "make .cache/peers/fast-agent/.made installs it"
 
 
-pytestmark = pytest.mark.skipif(
-    not PROGRAM.exists(), reason=f"fast-agent is not here and was not tried as a peer: {why_missing()}"
-)
+pytestmark = [
+    pytest.mark.extended,  # each test starts fast-agent, which takes 3 s of processor time
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"fast-agent is not here and was not tried as a peer: {why_missing()}"
+    ),
+]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from tests.bridge.guard.serving import TIMEOUT_S, read_answer, scripted, serving
 from tests.deploy.proxies import caddy, nginx
 from tests.ports import free_port
 
+pytestmark = pytest.mark.extended  # they concern the files in deploy/, which change rarely
+
 AGENT = scripted(*([steps.Say("first"), steps.WaitForCancel()], [steps.Say("Thank you.")]) * 2)
 MIB = 1024 * 1024
 

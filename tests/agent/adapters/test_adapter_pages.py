@@ -17,6 +17,7 @@ MODELS = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.asyncio
 @pytest.mark.parametrize("framework", MODELS)
 async def test_example_program_of_the_framework_runs(framework, tmp_path, monkeypatch):
