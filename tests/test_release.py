@@ -37,6 +37,7 @@ def test_distributions_are_complete_and_the_wheel_works(check, built):
     assert (done.returncode, "first answer" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.extended
 def test_wheel_with_missing_or_extra_files_is_refused(check, built, tmp_path):
     _, whole = built
     torn = tmp_path / whole.name

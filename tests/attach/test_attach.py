@@ -143,6 +143,7 @@ async def test_tls_uses_the_authorities_of_the_environment(tmp_path):
             assert "result" in await editor.initialize()
 
 
+@pytest.mark.extended
 async def test_official_sdk_works_through_attach(tmp_path):
     turns = scripted([steps.Say("hello")], [steps.Say("again")])
     async with rigged(tmp_path, command=turns) as rig:

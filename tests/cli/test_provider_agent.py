@@ -161,6 +161,7 @@ async def test_file_is_written_once_the_user_allows_it(agent, tmp_path):
     await check_file_writing(*await agent.session(tmp_path, *file_writing(Chat())), tmp_path)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("wire", "size"),
     [
@@ -238,7 +239,8 @@ def cut_off(*texts):
     return Stream(Chat().reply(("text", *texts), end="drop").events)
 
 
-@pytest.mark.parametrize("command", ["run", pytest.param("chat", marks=pytest.mark.extended)])
+@pytest.mark.extended
+@pytest.mark.parametrize("command", ["run", "chat"])
 async def test_broken_off_text_is_not_printed(command):
     answers = [cut_off("Half ", "of "), Chat().reply(("text", "All of ", "it"))]
     async with running(command, *answers) as (code, stdout, stderr):

@@ -54,6 +54,7 @@ def node(home, address, name="dragoman"):
         yield served
 
 
+@pytest.mark.extended
 def test_sessions_are_deleted_with_their_journals_without_a_bridge(address, connection, home, tmp_path):
     with node(home, address) as served:
         session_id, other_id = talk(served, tmp_path, "hello"), talk(served, tmp_path, "hello again")

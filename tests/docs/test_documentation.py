@@ -112,6 +112,7 @@ def scripted_review(repository, *replies):
     return review_with("sh -c 'tee sent | dragoman agent --model script:script.yaml'", repository)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("verdict", "exit_code"), [("APPROVED", 0), ("REJECTED", 1), ("Perhaps REJECTED, perhaps not.", 2)]
 )

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import jsonschema
+import pytest
 
 from tests.docs.test_documentation import ROOT, blocks, run
 
@@ -16,6 +17,7 @@ def test_documented_evaluation_program_runs():
     run([sys.executable, "-W", "error", "-c", program])
 
 
+@pytest.mark.extended
 def test_plain_loop_writes_trajectories(tmp_path):
     run([sys.executable, "-W", "error", str(LOOP), "--output", str(tmp_path)])
     schema = json.loads((ROOT / "tests/client/atif.schema.json").read_text())

@@ -143,6 +143,7 @@ def test_text_is_captured_if_the_variable_enables_it(tmp_path):
         assert json.loads(attributes(last)["gen_ai.output.messages"])[0]["finish_reason"] == "stop"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("enter", [join, join_v2])
 async def test_trace_passes_through_the_bridge_to_a_v1_agent(tmp_path, enter):
     (tmp_path / "script.yaml").write_text("- - text: hello")
@@ -166,6 +167,7 @@ def test_missing_collector_does_not_fail_the_turn(tmp_path):
     run(tmp_path, collector, OTEL_EXPORTER_OTLP_TIMEOUT="1")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("variables", "problem"),
     [
