@@ -155,6 +155,7 @@ async def test_missing_library_is_shown_with_its_install_command(come):
         await expect(dialog.get_by_role("status")).to_contain_text("No restart is needed")
         await expect(dialog.get_by_role("button", name="Test and use")).to_be_disabled()
     await dialog.get_by_role("button", name="Copy the command").click()
+    await expect(page.get_by_role("status").filter(has_text="Command copied.")).to_be_attached()
     assert await page.evaluate("navigator.clipboard.readText()") == "pip install openai"
     assert await barriers(page) == []
     await shoot(page, "connect_install")
