@@ -99,10 +99,11 @@ async def test_frame_within_data_of_a_frame_is_not_read(served):
 
 
 @pytest.mark.parametrize(("mark", "size_bytes"), [(126, 2), (127, 8)])
-async def test_size_may_be_written_in_more_bytes(served, mark, size_bytes):
+@pytest.mark.parametrize("text_bytes", [80, 119])
+async def test_size_may_be_written_in_more_bytes(served, mark, size_bytes, text_bytes):
     async with open_raw(served) as raw:
         for id_ in (7, 8):
-            text = _request(id_)
+            text = _request(id_).ljust(text_bytes)  # with 119 bytes, 127 bytes follow the place of a short frame's mask
             raw.send(bytes([FIN | TEXT, MASKED | mark]), len(text).to_bytes(size_bytes), bytes(4), text)
             assert json.loads((await raw.next()).payload)["id"] == id_
 

@@ -281,6 +281,8 @@ def _read_text_frame(piece: bytes) -> Frame | None:
     mask_at, size = 2, piece[1] - _MASKED
     if size == _MEDIUM:
         mask_at, size = 4, int.from_bytes(piece[2:4])
+    elif size > _MEDIUM:
+        return None  # eight bytes with the size follow
     data_at = mask_at + 4
     if not 0 <= size == len(piece) - data_at:
         return None
