@@ -75,11 +75,11 @@ class OpeningRequests:
             return answer
         is_known = request.session_id is not None and self._sessions.knows(request.session_id)
         if is_known and self._sessions.find(session_id) is None:
-            await self._add_fork(request, session_id, result, answer.line)
+            await self._add_fork(request, session_id, answer)
         elif session_id in self._histories.stored and not self._histories.is_shared:
-            await self._add_synced(request, session_id, result, answer.line)
+            await self._add_synced(request, session_id, answer)
         else:
-            self._add_new(request, session_id, result, answer.line)
+            self._add_new(request, session_id, answer)
         return None
 
     async def load(self, request: ViewerRequest) -> CallAnswer | None:
@@ -204,12 +204,7 @@ class OpeningRequests:
             raise RpcError(ErrorCode.INTERNAL_ERROR, f"{limit} sessions are open, which is the limit; {step}")
 
     def _add_new(
-        self,
-        request: ViewerRequest,
-        session_id: str,
-        result: dict[str, Raw],
-        line: bytes,
-        history: History | None = None,
+        self, request: ViewerRequest, session_id: str, answer: CallAnswer, history: History | None = None
     ) -> None:
         """Register a session that the agent has opened, and subscribe the viewer to it.
 
@@ -221,7 +216,7 @@ class OpeningRequests:
             history = history or self._begin_history(session_id, request.params)
             session = self._create(session_id, request, SessionPhase.LIVE, history)
         self._sessions.settle(session)
-        session.opened(result)
+        session.opened(answer.result)
         origin = read_origin(_meta_of(request.params))
         if origin is not None:
             self._spawn(self._sessions.record_origin(session_id, origin))
@@ -230,17 +225,18 @@ class OpeningRequests:
             return
         subscription = session.subscribe(request.viewer, cursor)
         self._sessions.announcements.session_opened(session, request.viewer, after=cursor)
+        line = answer.line
         if request.viewer.has_cursors:
             line = with_result_meta(line, {"cursor": session.history.cursor(cursor)})
         request.pass_opened(line, subscription, cursor)
 
-    async def _add_fork(self, request: ViewerRequest, session_id: str, result: dict[str, Raw], line: bytes) -> None:
+    async def _add_fork(self, request: ViewerRequest, session_id: str, answer: CallAnswer) -> None:
         """Begin the journal of a fork with a copy of its parent's. Updates of the fork are held until that is done."""
         parent: ServedSession | None = None
         with suppress(OSError, DragomanError):
             parent = await self._sessions.open_stored(request.session_id or "")
         if parent is None:
-            await self._add_synced(request, session_id, result, line)
+            await self._add_synced(request, session_id, answer)
             return
         parent.history.flush()
         pieces = await self._histories.copy_for(parent.history, session_id)
@@ -251,19 +247,14 @@ class OpeningRequests:
             if not self._histories.is_shared:  # another task writes a journal in a database
                 history.flush()
                 await asyncio.sleep(0)  # let other tasks run between the parts of a long history
-        await self._add_synced(request, session_id, result, line, history)
+        await self._add_synced(request, session_id, answer, history)
         fork = self._sessions.by_id[session_id]
         fork.info.title = fork.info.title or parent.info.title
         fork.info.prompted = parent.info.prompted
         fork.changed()
 
     async def _add_synced(
-        self,
-        request: ViewerRequest,
-        session_id: str,
-        result: dict[str, Raw],
-        line: bytes,
-        history: History | None = None,
+        self, request: ViewerRequest, session_id: str, answer: CallAnswer, history: History | None = None
     ) -> None:
         """Sync the journal of a new session before it replaces a stored one. Updates are held until that is done.
 
@@ -275,15 +266,9 @@ class OpeningRequests:
                 sync = history.begin_sync()
                 if sync is not None:
                     await finish_in_thread(sync)
-            self._add_new(request, session_id, result, line, history)
+            self._add_new(request, session_id, answer, history)
 
-    def _create(
-        self,
-        session_id: str,
-        request: ViewerRequest,
-        phase: SessionPhase,
-        history: History,
-    ) -> ServedSession:
+    def _create(self, session_id: str, request: ViewerRequest, phase: SessionPhase, history: History) -> ServedSession:
         """Register a session."""
         history.set_version(self._host.version)
         session = self._sessions.add(session_id, fields_of(request.params), history, phase)

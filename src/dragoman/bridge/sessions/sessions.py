@@ -164,10 +164,7 @@ class ServedSessions:
 
     def drop(self, session: ServedSession) -> None:
         """Forget a session that could not be opened, or was deleted."""
-        self.by_id.pop(session.id, None)
-        session.phase = SessionPhase.DELETED
-        self.questions.forget_session(session)
-        self._dirty.pop(session, None)
+        self._forget(session)
         for viewer in list(session.subscriptions):
             self.unsubscribe(viewer, session)
         problem = f"session {session.id} could not be opened, or was deleted; start a new session"
@@ -180,10 +177,7 @@ class ServedSessions:
     def release(self, session: ServedSession, problem: str) -> None:
         """Forget a session that another node may own now. Its viewers stay subscribed, for the caller to move."""
         self.subagents.forget(session.id)
-        self.by_id.pop(session.id, None)
-        session.phase = SessionPhase.DELETED
-        self.questions.forget_session(session)
-        self._dirty.pop(session, None)
+        self._forget(session)
         session.refuse_waiting(RpcError(ErrorCode.INTERNAL_ERROR, problem))
         session.turns.withdraw()
         if session.turns.queue:
@@ -217,19 +211,21 @@ class ServedSessions:
 
     def _release_unused(self, session: ServedSession) -> None:
         children = self.subagents.of(session)
-        if not session.history.is_complete or any(child.subscriptions for child in children):
+        leaving = (*children, session)
+        if any(child.subscriptions for child in children) or not all(each.history.is_complete for each in leaving):
             return
-        for child in children:
-            if not child.history.is_complete:
-                return
         self.subagents.forget(session.id)
-        for each in (*children, session):
+        for each in leaving:
             stored = each.as_stored()
-            self.by_id.pop(each.id, None)
-            each.phase = SessionPhase.DELETED
-            self.questions.forget_session(each)
-            self._dirty.pop(each, None)
+            self._forget(each)
             self._histories.put_away(each.history, stored)
+
+    def _forget(self, session: ServedSession) -> None:
+        """Remove a session from memory. Its late answers change nothing."""
+        self.by_id.pop(session.id, None)
+        session.phase = SessionPhase.DELETED
+        self.questions.forget_session(session)
+        self._dirty.pop(session, None)
 
     def delete(self, session_id: str) -> None:
         """Forget a session for good, with its journal and its label."""
