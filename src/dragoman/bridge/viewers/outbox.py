@@ -78,7 +78,7 @@ class ViewerStream:
         This callback is for answers, which are on the hot path of a round trip. Without it, the work at the end of a
         turn would run before the task that sends the answer, and the client would wait for it.
         """
-        if self.on_push is not None and self.is_hungry:
+        if self.on_push is not None and self.is_hungry and not self.ended:
             self.on_push()
 
     @property
