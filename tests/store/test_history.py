@@ -232,7 +232,7 @@ class TestFiles(HistoryContract):
         refusing = History(history.header, history.backend)
         files.disk.error = errno.ENOSPC
         refusing.backend = HistoryFile(files.disk, files.path, history.backend.start, end=history.backend.start)
-        refusing.backend.bind(refusing)
+        refusing.backend.history = refusing
         refusing.append(line(b"1"))
         with pytest.raises(LogError, match="No space left"):
             refusing.flush()

@@ -32,6 +32,7 @@ import asyncio
 import errno
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -233,6 +234,9 @@ class HistoryReader(Protocol):
 class HistoryBackend(Protocol):
     """Stores one history. It calls `History.show` after lines were written."""
 
+    history: "History"
+    """The history that is stored here. It sets itself."""
+
     @property
     def place(self) -> str:
         """The name of the file or database, for messages to the user."""
@@ -248,16 +252,12 @@ class HistoryBackend(Protocol):
         """Whether no background work is left."""
         ...
 
-    def bind(self, history: "History") -> None:
-        """Set the history that is stored here."""
-        ...
-
     def now_ms(self) -> int:
         """Return the current time, from the clock for its blocks."""
         ...
 
     def write(self, drafts: list[Draft], time_ms: int) -> Written | None:
-        """Write lines that were flushed at `time_ms`, then show them.
+        """Write lines that were flushed at `time_ms`, after those that wait for space, then show them.
 
         Return None if all are written, or else a future. Raises LogError.
         """
@@ -283,16 +283,12 @@ class HistoryBackend(Protocol):
         """Publish the facts and the time of the last write for lists. Raises LogError."""
         ...
 
-    def recover(self) -> None:
-        """Write the lines that wait for space, if there is space now."""
-        ...
-
     def rest(self) -> None:
         """Close all files until the next write."""
         ...
 
     def forget(self) -> None:
-        """Drop the lines that are not written."""
+        """Drop the lines that are not written, and close all files."""
         ...
 
     async def close(self) -> None:
@@ -304,7 +300,73 @@ class HistoryBackend(Protocol):
         ...
 
 
-class History:
+class ReadableHistory(ABC):
+    """The part of a history that its readers need: the numbers, cursors and versions of its lines, and its tail.
+
+    `History` also writes them. A node of a bridge reads with a `ReplicaHistory` what another node writes.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        *,
+        end: int,
+        budget: TailBudget,
+        run: bytes = b"",
+        changes: Sequence[tuple[int, Version]] = (),
+    ) -> None:
+        """`changes` are the changes of the version up to `end`. The other arguments are those of `History`."""
+        self.header = header
+        self.end = end
+        """The last line that may be shown."""
+        self.versions = VersionRanges(changes)
+        self.tail = Tail(budget, end)
+        self._run = run
+        self._lasting_epoch: str | None = None
+
+    @property
+    def next_end(self) -> int:
+        """The number of the last line, including lines that are not written yet."""
+        return self.end
+
+    @property
+    def epoch(self) -> str:
+        """The current epoch for cursors."""
+        if self._lasting_epoch is None:
+            self._lasting_epoch = make_epoch(self.header, self._run)
+        return self._lasting_epoch
+
+    def has(self, cursor: Cursor) -> bool:
+        """Return whether a cursor is valid in this history."""
+        return cursor.epoch == self.epoch and 0 <= cursor.seq <= self.end
+
+    def cursor(self, seq: int) -> str:
+        """Return the cursor of a line of this history."""
+        return f"{self.epoch}.{seq}"
+
+    @property
+    def version(self) -> Version:
+        """The version of ACP of the next lines."""
+        return self.versions.last
+
+    def version_at(self, seq: int) -> Version:
+        """Return the version of ACP of a line."""
+        return self.versions.at(seq)
+
+    def is_all_in(self, version: Version) -> bool:
+        """Return whether all lines are in this version."""
+        return self.versions.is_all_in(version)
+
+    async def read(self, after: int, until: int, mark: Mark | None = None) -> HistoryPart:
+        """Return messages that are no longer in memory, changed by `mark`. Raises OSError."""
+        return await read_part(self.read_blocks, after, until, mark)
+
+    @abstractmethod
+    async def read_blocks(self, after: int) -> list[Block]:
+        """Return the next blocks after a line, or an empty list at the end. Raises OSError, LogError."""
+
+
+class History(ReadableHistory):
     """The conversation of one session. The module docstring describes its states and its promises."""
 
     def __init__(
@@ -324,9 +386,8 @@ class History:
         `run` identifies the boot of the machine for which cursors are valid. `budget` limits the tail in memory.
         Without it there is no tail. `failure` is the reason why a stored history can only be read.
         """
-        self.header = header
+        super().__init__(header, end=end, budget=budget or TailBudget(0, 0), run=run)
         self.end = -1 if state is HistoryState.NEW else end
-        """The last line that may be shown."""
         self.state = state
         self.failure = failure
         self.damage: Damage | None = None
@@ -335,20 +396,16 @@ class History:
         """The facts in its lines. An agent can set them."""
         self.is_listing_due = False
         """Whether a bridge has changed the facts for lists."""
-        self.versions = VersionRanges()
         self.updated_ms = backend.now_ms()
         """The time of the last change of the conversation. Settings do not count."""
         self.reader: HistoryReader | None = None
         self.is_sync_due = False
         """Whether a sync is scheduled, which closes its file."""
-        self.tail = Tail(budget or TailBudget(0, 0), end)
         self._keeps_tail = budget is not None
         self.backend = backend
         self._after_failure = after_failure
-        self._lasting_epoch: str | None = None
         self._interim_epoch: str | None = None
         """The epoch while lines wait for space on the disk."""
-        self._run = run
         self._drafts = [Draft()]
         """Blocks that were not flushed. New lines are added to the last one."""
         self._last = end
@@ -356,7 +413,7 @@ class History:
         self._is_conversation = False
         """Whether a part of the conversation was added since the last flush."""
         self._is_read_only = failure is not None
-        backend.bind(self)
+        backend.history = self
 
     @property
     def place(self) -> str:
@@ -386,43 +443,17 @@ class History:
 
     @property
     def next_end(self) -> int:
-        """The number of the last line, including lines that are not written yet."""
         return self._last + sum(map(len, self._drafts))
 
     # Cursors and versions.
 
     @property
     def epoch(self) -> str:
-        """The current epoch for cursors."""
-        return self._epoch if self._interim_epoch is None or not self.is_waiting else self._interim_epoch
-
-    @property
-    def _epoch(self) -> str:
-        if self._lasting_epoch is None:
-            self._lasting_epoch = make_epoch(self.header, self._run)
-        return self._lasting_epoch
+        return super().epoch if self._interim_epoch is None or not self.is_waiting else self._interim_epoch
 
     def has(self, cursor: Cursor) -> bool:
-        """Return whether a cursor is valid in this history."""
-        is_known = cursor.epoch in (self._epoch, self._interim_epoch)
+        is_known = cursor.epoch in (super().epoch, self._interim_epoch)
         return is_known and 0 <= cursor.seq <= self.end and not self.is_lost
-
-    def cursor(self, seq: int) -> str:
-        """Return the cursor of a line of this history."""
-        return f"{self.epoch}.{seq}"
-
-    @property
-    def version(self) -> Version:
-        """The version of ACP of the next lines."""
-        return self.versions.last
-
-    def version_at(self, seq: int) -> Version:
-        """Return the version of ACP of a line."""
-        return self.versions.at(seq)
-
-    def is_all_in(self, version: Version) -> bool:
-        """Return whether all lines are in this version."""
-        return self.versions.is_all_in(version)
 
     def set_version(self, version: Version) -> None:
         """Set the version of ACP of the next lines. If it changes, add a record of settings."""
@@ -495,12 +526,11 @@ class History:
         """Write the added lines. Return a function that syncs them and runs in a thread, or None if not needed."""
         self.is_sync_due = False
         self.flush()
-        self.backend.recover()
         return None if self.failure is not None else self.backend.begin_sync()
 
     def recover(self) -> bool:
         """Write the lines that wait for space on the disk, if there is space now. Return whether all are written."""
-        self.backend.recover()
+        self.flush()
         return not self.is_waiting
 
     # Reading.
@@ -522,10 +552,13 @@ class History:
         If the file was removed, they are left out. Viewers can still receive the rest of the history from memory.
         """
         try:
-            return await read_part(self.backend.read, after, until, mark)
+            return await super().read(after, until, mark)
         except FileNotFoundError as error:
             self.fail(LogFileError(self.place, error.errno or errno.ENOENT, "read"))
             return HistoryPart([], until)
+
+    async def read_blocks(self, after: int) -> list[Block]:
+        return await self.backend.read(after)
 
     # The end.
 
@@ -549,7 +582,6 @@ class History:
         self.state = HistoryState.CLOSED
         self._forget_unshown()
         self.backend.forget()
-        self.backend.rest()
         self.tail.drop()
 
     def delete(self) -> None:
@@ -597,7 +629,6 @@ class History:
         if self._after_failure is not AfterFailure.SHOW:
             self._forget_unshown()
         self.backend.forget()
-        self.backend.rest()
         self._notify_reader()
 
     def raise_failure(self) -> None:

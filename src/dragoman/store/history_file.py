@@ -88,6 +88,8 @@ class _FoundEnd(msgspec.Struct):
 class HistoryFile:
     """The file of one history. See `HistoryBackend`."""
 
+    history: History
+
     def __init__(
         self,
         disk: Disk,
@@ -130,7 +132,6 @@ class HistoryFile:
         self._is_named = lock is not None
         """Whether its name in the directory survives a power cut."""
         self._listed: tuple[str | None, int, bool, int] | None = None
-        self._history: History | None = None
 
     @classmethod
     def begin(cls, disk: Disk, path: Path, header: Header, options: FileOptions) -> "HistoryFile":
@@ -156,27 +157,18 @@ class HistoryFile:
         return self._writer.size
 
     @property
-    def history(self) -> History:
-        """The history that is stored here."""
-        if self._history is None:
-            raise RuntimeError("a file is used by one history")
-        return self._history
-
-    @property
     def is_idle(self) -> bool:
         return True
-
-    def bind(self, history: History) -> None:
-        self._history = history
 
     def now_ms(self) -> int:
         return now_ms()
 
     def write(self, drafts: list[Draft], time_ms: int) -> None:
+        for draft in drafts:
+            self._put(self._add(draft, time_ms))
         if drafts:
-            for draft in drafts:
-                self._put(self._add(draft, time_ms))
             self.written_ms = time_ms
+        if self._unwritten:
             self._write_out("write to")
             self.history.show(drafts, time_ms)
 
@@ -209,16 +201,13 @@ class HistoryFile:
             await self._on_list(facts, self.written_ms)
             self._listed = listed
 
-    def recover(self) -> None:
-        if self._unwritten:
-            self._write_out("write to")
-
     def rest(self) -> None:
         self._writer.close()
 
     def forget(self) -> None:
         self._unwritten.clear()
         self._unwritten_bytes = 0
+        self.rest()
 
     async def close(self) -> None:
         try:
@@ -230,7 +219,6 @@ class HistoryFile:
     def abandon(self) -> None:
         """Close the file immediately, without writing the rest."""
         self.forget()
-        self.rest()
         if self._lock is not None:
             self._lock.release()
         if self._on_close is not None:

@@ -9,9 +9,9 @@ import httpx2
 import psycopg
 import pytest
 
-from dragoman.bridge.nodes.remote_session import ReplicaHistory
 from dragoman.store.postgresql import Database
 from dragoman.store.postgresql.errors import DatabaseUnavailableError
+from dragoman.store.postgresql.history import ReplicaHistory
 from dragoman.store.postgresql.message_cipher import NodeKey
 from dragoman.store.postgresql.message_table import MessageTable
 from tests.bridge.front.client import answer_to, http_viewer, until_answer

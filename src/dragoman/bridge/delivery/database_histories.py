@@ -1,8 +1,8 @@
 """The histories of one agent in a database that several nodes share.
 
 One node at a time owns a session, and only the owner writes its history. `reopen` makes this node the owner, unless a
-living node owns the session. `put_away` releases the session to all nodes. Other nodes read a history through
-`nodes/remote_session.py`.
+living node owns the session. `put_away` releases the session to all nodes. Other nodes read a history through a
+`ReplicaHistory`.
 """
 
 import asyncio

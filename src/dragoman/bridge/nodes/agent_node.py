@@ -41,7 +41,6 @@ from dragoman.bridge.nodes.messages import (
 )
 from dragoman.bridge.nodes.node import BridgeNode
 from dragoman.bridge.nodes.relay import ViewerRelay, refuse_uncommitted
-from dragoman.bridge.nodes.remote_session import ReplicaHistory
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
 from dragoman.bridge.router import CodeKind, Router
 from dragoman.bridge.sessions import ServedSession, ServedSessions
@@ -314,15 +313,7 @@ class AgentNode:
         for viewer in viewers.keys() - here.keys():
             viewer.drop(reason)
         rows = rows_of(history)
-        if rows is not None and rows.session is not None and here:
-            replica = ReplicaHistory(
-                self._table,
-                rows.session.key,
-                history.header,
-                end=history.end,
-                versions=[each for each in history.versions.changes if each[0] <= history.end],
-                budget=self.histories.budget,
-            )
+        if here and rows is not None and (replica := rows.replica(self.histories.budget)) is not None:
             self.relay.watch(session.id, replica, here)
 
     def _apply_announced(self, message: Announced) -> None:

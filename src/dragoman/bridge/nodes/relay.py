@@ -42,7 +42,7 @@ from dragoman.bridge.nodes.messages import (
     Unbound,
     ViewerLine,
 )
-from dragoman.bridge.nodes.remote_session import RemoteSession, ReplicaHistory
+from dragoman.bridge.nodes.remote_session import RemoteSession
 from dragoman.bridge.nodes.remote_viewer import RemoteViewer
 from dragoman.bridge.router.router import is_for_readers
 from dragoman.bridge.viewers import Subscription, Viewer
@@ -50,6 +50,7 @@ from dragoman.bridge.viewers.direct_queue import DirectMessage
 from dragoman.errors import DragomanError, ErrorCode, SessionBusyError
 from dragoman.protocol import methods
 from dragoman.store.block import Header
+from dragoman.store.postgresql.history import ReplicaHistory
 from dragoman.store.postgresql.message_table import SessionTip
 from dragoman.store.postgresql.session_table import LocatedSession
 from dragoman.wire import Malformed, Message, parse
@@ -351,7 +352,7 @@ class ViewerRelay:
                 message.key,
                 _decode_header(message.header),
                 end=message.end,
-                versions=list(message.versions),
+                changes=message.versions,
                 budget=self._budget,
             )
             self.sessions[message.session] = remote = RemoteSession(message.session, history, link.owner)

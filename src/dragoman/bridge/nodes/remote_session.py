@@ -1,4 +1,4 @@
-"""A session that this node does not own, and its journal, which viewers here read from the database.
+"""A session that this node does not own. Viewers here read its journal from the database.
 
 The node polls the last committed record of all such sessions (`node.py`). It reads new records once for all viewers,
 which then continue at their cursors as on a local session.
@@ -8,83 +8,11 @@ import logging
 import uuid
 from typing import Any
 
-from dragoman.bridge.delivery import Cursor, TailBudget
-from dragoman.bridge.translation import Version
-from dragoman.bridge.viewers import HistorySource, Subscription, Viewer
+from dragoman.bridge.viewers import Subscription, Viewer
 from dragoman.errors import SessionUnreadableError
-from dragoman.store.block import Header
-from dragoman.store.history import VersionRanges, make_epoch, read_part
-from dragoman.store.postgresql.session_table import SessionTable
-from dragoman.store.runs import HistoryPart, Mark, Tail
+from dragoman.store.postgresql.history import ReplicaHistory
 
 _log = logging.getLogger("dragoman.bridge")
-
-
-class ReplicaHistory(HistorySource):
-    """A journal that another node writes, or no node. It has the committed records."""
-
-    def __init__(
-        self,
-        table: SessionTable,
-        key: int,
-        header: Header,
-        *,
-        end: int,
-        versions: list[tuple[int, Version]],
-        budget: TailBudget,
-    ) -> None:
-        self.key = key
-        self.header = header
-        self._table = table
-        self._epoch = make_epoch(header)
-        self._end = end
-        self._tail = Tail(budget, end)
-        self._versions = VersionRanges(versions)
-
-    @property
-    def end(self) -> int:
-        return self._end
-
-    @property
-    def next_end(self) -> int:
-        return self._end
-
-    @property
-    def epoch(self) -> str:
-        return self._epoch
-
-    @property
-    def tail(self) -> Tail:
-        return self._tail
-
-    def has(self, cursor: Cursor) -> bool:
-        return cursor.epoch == self._epoch and 0 <= cursor.seq <= self._end
-
-    def cursor(self, seq: int) -> str:
-        return f"{self._epoch}.{seq}"
-
-    def version_at(self, seq: int) -> Version:
-        return self._versions.at(seq)
-
-    def is_all_in(self, version: Version) -> bool:
-        return self._versions.is_all_in(version)
-
-    async def read(self, after: int, until: int, mark: Mark | None = None) -> HistoryPart:
-        return await read_part(lambda reached: self._table.read_from(self.key, reached, until), after, until, mark)
-
-    async def follow(self, last: int) -> bool:
-        """Read the records up to this one. Return whether there were any. Raises DragomanError."""
-        before = self._end
-        while self._end < last:
-            blocks = await self._table.read_from(self.key, self._end, last)
-            if not blocks:
-                break
-            for block in blocks:
-                self._versions.see(block)
-                for first, count, lines in block.runs():
-                    self._tail.extend(first, lines, block.time, count=count)
-                self._end = block.last
-        return self._end > before
 
 
 class RemoteSession:

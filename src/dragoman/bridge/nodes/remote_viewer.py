@@ -25,11 +25,12 @@ from dragoman.bridge.nodes.messages import (
     ViewerLine,
 )
 from dragoman.bridge.problem import TooManyViewersError
-from dragoman.bridge.viewers import DirectQueue, HistorySource, Subscription, Viewer, ViewerAccess
+from dragoman.bridge.viewers import DirectQueue, Subscription, Viewer, ViewerAccess
 from dragoman.bridge.viewers.direct_queue import Backlog
 from dragoman.bridge.viewers.outbox import ViewerOutbox
 from dragoman.bridge.viewers.viewer import ViewerHandler
 from dragoman.protocol import methods
+from dragoman.store.history import ReadableHistory
 from dragoman.store.postgresql.history import DatabaseHistory
 from dragoman.wire import Malformed, parse
 from dragoman.wire.envelope import make_request
@@ -66,7 +67,7 @@ class RemoteSubscription(Subscription):
         self._link = link
         self._mailbox = mailbox
 
-    def bind(self, history: HistorySource, cursor: int, *, has_history: bool = False) -> None:
+    def bind(self, history: ReadableHistory, cursor: int, *, has_history: bool = False) -> None:
         super().bind(history, cursor, has_history=has_history)
         if (rows := rows_of(history)) is not None:
             rows.when_created(lambda: self._send_bound(rows, cursor, has_history=has_history))

@@ -12,13 +12,12 @@ from dragoman.bridge.viewers.capabilities import ViewerCapabilities, read_capabi
 from dragoman.bridge.viewers.delivery import Delivery
 from dragoman.bridge.viewers.direct_queue import DirectQueue
 from dragoman.bridge.viewers.outbox import ViewerStream
-from dragoman.bridge.viewers.subscription import HistorySource, Subscription
+from dragoman.bridge.viewers.subscription import Subscription
 from dragoman.bridge.viewers.viewer import RepeatablePrompt, Viewer, ViewerAccess, ViewerRequest
 
 __all__ = [
     "Delivery",
     "DirectQueue",
-    "HistorySource",
     "RepeatablePrompt",
     "Subscription",
     "Viewer",

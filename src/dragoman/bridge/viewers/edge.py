@@ -24,11 +24,11 @@ from dragoman.bridge.delivery.stream_item import mark_cursors
 from dragoman.bridge.envelope import rename_terminals, with_update
 from dragoman.bridge.translation import StreamTranslator
 from dragoman.protocol.translate.session_for_v1 import SupportedUpdates, fallback_text
+from dragoman.store.history import ReadableHistory
 from dragoman.store.runs import Mark
 from dragoman.wire.envelope import decode_fields, fields_of, string_of
 
 if TYPE_CHECKING:
-    from dragoman.bridge.viewers.subscription import HistorySource
     from dragoman.bridge.viewers.viewer import Viewer
 
 
@@ -46,7 +46,7 @@ class SessionEdge:
         self._viewer = viewer
         self._session_id = session_id
 
-    def restart(self, history: "HistorySource | None", cursor: int, origin: int) -> int:
+    def restart(self, history: ReadableHistory | None, cursor: int, origin: int) -> int:
         """Restart for a viewer that has all records up to one. Return the record to begin after."""
         if history is None or history.is_all_in(self._viewer.version):
             origin = cursor
@@ -55,19 +55,19 @@ class SessionEdge:
         self.silent_until = cursor
         return self.origin
 
-    def mark_for(self, history: "HistorySource") -> Mark | None:
+    def mark_for(self, history: ReadableHistory) -> Mark | None:
         """Return the function that adds cursors to records. A translation adds them afterwards."""
         if self._viewer.has_cursors and history.is_all_in(self._viewer.version):
             return mark_cursors(history.epoch)
         return None
 
-    def read_silently(self, history: "HistorySource", runs: list[MessageRun]) -> None:
+    def read_silently(self, history: ReadableHistory, runs: list[MessageRun]) -> None:
         """Feed the translator with records that the viewer has."""
         for run in runs:
             if history.version_at(run.first) != self._viewer.version:
                 self._translator_of(history).translate(run.lines, run.first)
 
-    def adapt(self, history: "HistorySource", runs: list[MessageRun]) -> list[MessageRun]:
+    def adapt(self, history: ReadableHistory, runs: list[MessageRun]) -> list[MessageRun]:
         """Return runs in the form of the viewer."""
         viewer = self._viewer
         if (replace := viewer.replace_unsupported) is not None:
@@ -78,10 +78,10 @@ class SessionEdge:
             runs = [translated for run in runs for translated in self._translate(history, run)]
         return runs
 
-    def _replace(self, history: "HistorySource", run: MessageRun, replace: Callable[[bytes], bytes]) -> MessageRun:
+    def _replace(self, history: ReadableHistory, run: MessageRun, replace: Callable[[bytes], bytes]) -> MessageRun:
         return run.change(replace) if history.version_at(run.first) == self._viewer.version else run
 
-    def _translate(self, history: "HistorySource", run: MessageRun) -> Iterator[MessageRun]:
+    def _translate(self, history: ReadableHistory, run: MessageRun) -> Iterator[MessageRun]:
         """Return a run in the viewer's version, with its cursors."""
         translated: Iterator[MessageRun] = iter([run])
         if history.version_at(run.first) != self._viewer.version:
@@ -90,7 +90,7 @@ class SessionEdge:
             return translated
         return map(mark_cursors(history.epoch), translated)
 
-    def _translator_of(self, history: "HistorySource") -> StreamTranslator:
+    def _translator_of(self, history: ReadableHistory) -> StreamTranslator:
         if self.translator is None:
             self.translator = self._viewer.make_translator(self._session_id, history.cursor)
         return self.translator

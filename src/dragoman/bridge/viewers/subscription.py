@@ -9,13 +9,13 @@ edge to read the records up to there first. It is sent nothing of those.
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from dragoman.bridge.delivery import Cursor, MessageRun, StreamItem
-from dragoman.bridge.translation import Version
 from dragoman.bridge.viewers.direct_queue import DirectQueue
 from dragoman.bridge.viewers.edge import SessionEdge
-from dragoman.store.runs import HistoryPart, Mark, Tail, slice_runs
+from dragoman.store.history import ReadableHistory
+from dragoman.store.runs import HistoryPart, slice_runs
 
 if TYPE_CHECKING:
     from dragoman.bridge.viewers.viewer import Viewer
@@ -24,56 +24,12 @@ _MAX_SKIPS = 1_000
 """Own prompts that are remembered as not to be shown. A viewer that returns with an older cursor sees them."""
 
 
-class HistorySource(Protocol):
-    """A journal as its readers need it. Another node may write it."""
-
-    @property
-    def end(self) -> int:
-        """The last record that viewers may see."""
-        ...
-
-    @property
-    def next_end(self) -> int:
-        """The last record, written or about to be."""
-        ...
-
-    @property
-    def epoch(self) -> str:
-        """The epoch of cursors into it, now."""
-        ...
-
-    @property
-    def tail(self) -> Tail:
-        """The end of it that is in memory."""
-        ...
-
-    def has(self, cursor: Cursor) -> bool:
-        """Return whether a cursor belongs to this journal."""
-        ...
-
-    def cursor(self, seq: int) -> str:
-        """Return the cursor of a record."""
-        ...
-
-    def version_at(self, seq: int) -> Version:
-        """Return the ACP version of a record."""
-        ...
-
-    def is_all_in(self, version: Version) -> bool:
-        """Return whether all records are in one version."""
-        ...
-
-    async def read(self, after: int, until: int, mark: Mark | None = None) -> HistoryPart:
-        """Read messages that are not in memory. Raises OSError."""
-        ...
-
-
 class Subscription:
     """One viewer on one session. Without a journal it is a stream that was opened before the session."""
 
     def __init__(self, viewer: "Viewer", session_id: str, queue: DirectQueue) -> None:
         self.session_id = session_id
-        self.history: HistorySource | None = None
+        self.history: ReadableHistory | None = None
         self.queue = queue
         self.cursor = 0
         """The last record that was read, or was not for this viewer."""
@@ -99,7 +55,7 @@ class Subscription:
         """The number of records that the viewer has not received."""
         return 0 if self.history is None else max(0, self.history.end - self.position)
 
-    def bind(self, history: HistorySource, cursor: int, *, has_history: bool = False) -> None:
+    def bind(self, history: ReadableHistory, cursor: int, *, has_history: bool = False) -> None:
         """Begin at a record of a journal. A viewer that begins further back sees its own prompts.
 
         `has_history` says that the viewer has the records before, so that those after it continue them.
@@ -189,7 +145,7 @@ class Subscription:
         """Return whether the journal has a record, so that a message after it may be sent."""
         return self.history is None or after <= self.history.end
 
-    def _is_direct_due(self, history: HistorySource) -> bool:
+    def _is_direct_due(self, history: ReadableHistory) -> bool:
         """Return whether the next direct message may be sent: its record was read, and is in the journal for good."""
         waiting = self.queue.waiting
         return bool(waiting) and waiting[0].after <= self.cursor and waiting[0].after <= history.end
@@ -205,14 +161,14 @@ class Subscription:
         self.cursor = self.arrived = self.edge.restart(self.history, cursor, origin)
         self._part = None
 
-    def _limit(self, history: HistorySource) -> int:
+    def _limit(self, history: ReadableHistory) -> int:
         """Return the last record that may be sent before the next direct message."""
         waiting = self.queue.waiting
         limit = min(history.end, waiting[0].after) if waiting else history.end
         silent_until = self.edge.silent_until
         return min(limit, silent_until) if self.cursor < silent_until else limit
 
-    def _next_runs(self, history: HistorySource, until: int, max_bytes: int) -> tuple[list[MessageRun], int]:
+    def _next_runs(self, history: ReadableHistory, until: int, max_bytes: int) -> tuple[list[MessageRun], int]:
         """Return messages from memory or the part that was read. If neither has them, read the next part."""
         tail = history.tail
         before = self.cursor
@@ -246,10 +202,10 @@ class Subscription:
             return [seq for seq in numbers if seq in self._skips]
         return [seq for seq in self._skips if seq in numbers]
 
-    def _item(self, history: HistorySource, run: MessageRun, *, numbered: bool) -> StreamItem:
+    def _item(self, history: ReadableHistory, run: MessageRun, *, numbered: bool) -> StreamItem:
         return StreamItem(run, history.epoch.encode(), self.queue.number) if numbered else StreamItem(run)
 
-    async def _fetch(self, history: HistorySource, until: int) -> None:
+    async def _fetch(self, history: ReadableHistory, until: int) -> None:
         """Read the next part from the disk in the background, then wake the stream."""
         after = self.cursor
         try:

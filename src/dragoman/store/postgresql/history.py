@@ -8,6 +8,8 @@ A node owns the histories that it writes (`session_table.py`). While the databas
 as long as this process certainly owns the session. Then the history fails. Lines that were not committed are dropped.
 They were never shown.
 
+The other nodes read a history through a `ReplicaHistory`, which follows the commits of the owner.
+
 A bridge can start a history before its row exists (NEW). It can also write a history to a separate scope until it
 replaces an older one. It does so for the replay of an agent, which is first compared with the older history.
 """
@@ -15,7 +17,7 @@ replaces an older one. It does so for the replay of an agent, which is first com
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,11 +26,21 @@ import msgspec
 
 from dragoman.cancellation import finish
 from dragoman.errors import DragomanError, LogError, SessionBusyError
-from dragoman.store.block import Block, Draft
-from dragoman.store.history import History, HistoryState, ListedFacts, ReadEnd, Written, see_error
+from dragoman.store.block import Block, Draft, Header
+from dragoman.store.history import (
+    History,
+    HistoryState,
+    ListedFacts,
+    ReadableHistory,
+    ReadEnd,
+    Version,
+    Written,
+    see_error,
+)
 from dragoman.store.postgresql.errors import DatabaseUnavailableError, WriteQueueFullError
 from dragoman.store.postgresql.node import Node
 from dragoman.store.postgresql.session_table import OwnedSession, SealedBlocks, SessionEnd, SessionTable
+from dragoman.store.runs import TailBudget
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 """The most bytes of one history that wait for the database: more than a turn writes during a lease."""
@@ -74,6 +86,8 @@ class BridgePart(msgspec.Struct, frozen=True):
 class DatabaseHistory:
     """The rows of one history. See `HistoryBackend`."""
 
+    history: History
+
     def __init__(
         self,
         table: SessionTable,
@@ -89,7 +103,6 @@ class DatabaseHistory:
         self._node = node
         self._bridge = bridge
         self._on_close = on_close
-        self._history: History | None = None
         self._end = SessionEnd(0, 0) if session is None else session.end
         """The end of the committed lines."""
         self._waiting: deque[Draft] = deque()
@@ -123,19 +136,9 @@ class DatabaseHistory:
         return self._task is None and not self._has_work()
 
     @property
-    def history(self) -> History:
-        """The history that is stored here."""
-        if self._history is None:
-            raise RuntimeError("rows are used by one history")
-        return self._history
-
-    @property
     def is_open(self) -> bool:
         """Whether this node writes it."""
         return self.history.state in (HistoryState.NEW, HistoryState.UNREAD, HistoryState.OPEN)
-
-    def bind(self, history: History) -> None:
-        self._history = history
 
     def now_ms(self) -> int:
         return self._node.now_ms()
@@ -185,9 +188,6 @@ class DatabaseHistory:
             raise
         self._listed, self._is_listed = listed, True
 
-    def recover(self) -> None:
-        pass
-
     def rest(self) -> None:
         pass
 
@@ -214,6 +214,14 @@ class DatabaseHistory:
             self._bridge.spawn(self._remove(self._bridge))
 
     # Only a bridge calls these methods.
+
+    def replica(self, budget: TailBudget) -> "ReplicaHistory | None":
+        """Return the committed lines as this node reads them after it lost the session. None without a row."""
+        history, session = self.history, self.session
+        if session is None:
+            return None
+        changes = [each for each in history.versions.changes if each[0] <= history.end]
+        return ReplicaHistory(self._table, session.key, history.header, end=history.end, changes=changes, budget=budget)
 
     def settle(self) -> None:
         """Replace the older history of this session."""
@@ -429,6 +437,38 @@ class DatabaseHistory:
             table = bridge.replays if self.session.scope == bridge.replays.scope else self._table
             with suppress(DragomanError):  # a living node that owns the session deletes it
                 await table.delete(self.history.header.id, self._node.id)
+
+
+class ReplicaHistory(ReadableHistory):
+    """A history that another node writes, or no node. It has the committed lines."""
+
+    def __init__(
+        self,
+        table: SessionTable,
+        key: int,
+        header: Header,
+        *,
+        end: int,
+        changes: Sequence[tuple[int, Version]],
+        budget: TailBudget,
+    ) -> None:
+        super().__init__(header, end=end, budget=budget, changes=changes)
+        self.key = key
+        self._table = table
+
+    async def read_blocks(self, after: int) -> list[Block]:
+        return await self._table.read_from(self.key, after, self.end) if after < self.end else []
+
+    async def follow(self, last: int) -> bool:
+        """Read the lines up to this one. Return whether there were any. Raises DragomanError."""
+        before = self.end
+        while self.end < last and (blocks := await self._table.read_from(self.key, self.end, last)):
+            for block in blocks:
+                self.versions.see(block)
+                for first, count, lines in block.runs():
+                    self.tail.extend(first, lines, block.time, count=count)
+                self.end = block.last
+        return self.end > before
 
 
 def seal_drafts(drafts: list[Draft], end: SessionEnd, time_ms: int) -> SealedBlocks:
