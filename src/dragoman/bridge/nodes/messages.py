@@ -13,11 +13,18 @@ from dragoman.bridge.translation import Version
 from dragoman.bridge.viewers import ViewerAccess
 
 
-class OpenLink(msgspec.Struct, frozen=True, tag="open"):
-    """Opens a link: the owner of a session creates a viewer for it."""
-
+class _OfLink(msgspec.Struct, frozen=True):
     agent: str
     link: str
+
+
+class _OfSession(_OfLink, frozen=True):
+    session: str
+
+
+class OpenLink(_OfLink, frozen=True, tag="open"):
+    """Opens a link: the owner of a session creates a viewer for it."""
+
     initialize: bytes
     """The viewer's params of `initialize`."""
     access: ViewerAccess
@@ -28,27 +35,19 @@ class OpenLink(msgspec.Struct, frozen=True, tag="open"):
     """How often the viewer's node has given up its links to the owner. Links from before a loss are void."""
 
 
-class ViewerLine(msgspec.Struct, frozen=True, tag="line"):
+class ViewerLine(_OfLink, frozen=True, tag="line"):
     """A message from the viewer."""
 
-    agent: str
-    link: str
     line: bytes
 
 
-class CloseLink(msgspec.Struct, frozen=True, tag="close"):
+class CloseLink(_OfLink, frozen=True, tag="close"):
     """The viewer has left."""
 
-    agent: str
-    link: str
 
-
-class Bound(msgspec.Struct, frozen=True, tag="bound"):
+class Bound(_OfSession, frozen=True, tag="bound"):
     """The viewer subscribed to a session, after a record of its journal."""
 
-    agent: str
-    link: str
-    session: str
     key: int
     header: bytes
     end: int
@@ -58,37 +57,25 @@ class Bound(msgspec.Struct, frozen=True, tag="bound"):
     versions: list[tuple[int, Version]]
 
 
-class Unbound(msgspec.Struct, frozen=True, tag="unbound"):
+class Unbound(_OfSession, frozen=True, tag="unbound"):
     """The viewer's subscription to a session ended."""
 
-    agent: str
-    link: str
-    session: str
 
-
-class Skip(msgspec.Struct, frozen=True, tag="skip"):
+class Skip(_OfSession, frozen=True, tag="skip"):
     """Skips a record, because it is the viewer's own prompt."""
 
-    agent: str
-    link: str
-    session: str
     seq: int
 
 
-class TerminalNames(msgspec.Struct, frozen=True, tag="terminals"):
+class TerminalNames(_OfSession, frozen=True, tag="terminals"):
     """The viewer's names for terminals that have other ids in the session's records."""
 
-    agent: str
-    link: str
-    session: str
     names: dict[str, str]
 
 
-class Direct(msgspec.Struct, frozen=True, tag="direct"):
+class Direct(_OfLink, frozen=True, tag="direct"):
     """A message for this viewer only, to be sent after a record of a session."""
 
-    agent: str
-    link: str
     line: bytes
     session: str | None = None
     after: int = 0
@@ -96,11 +83,9 @@ class Direct(msgspec.Struct, frozen=True, tag="direct"):
     """Whether it is the answer to a request that opened the session."""
 
 
-class LinkClosed(msgspec.Struct, frozen=True, tag="closed"):
+class LinkClosed(_OfLink, frozen=True, tag="closed"):
     """The owner has closed the viewer of a link."""
 
-    agent: str
-    link: str
     reason: str
 
 
