@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Container, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from psycopg import Error
@@ -26,19 +26,22 @@ from dragoman.bridge.nodes import messages
 from dragoman.bridge.nodes.access import NodeAccess
 from dragoman.bridge.nodes.code_directory import NodeGoneError
 from dragoman.bridge.nodes.mailbox import Mailbox
-from dragoman.bridge.nodes.messages import BringLogin, ForAgent, LoginBrought, Missed, OpenQuestion, QuestionOpened
+from dragoman.bridge.nodes.messages import BringLogin, LoginBrought, Missed, OpenQuestion, QuestionOpened
 from dragoman.bridge.router import BroughtLogin, LinkedQuestion
 from dragoman.bridge.router.logins import PASS_TIMEOUT_S, PASSED
 from dragoman.bridge.settings import AgentSpec
-from dragoman.errors import DragomanError, LogError
+from dragoman.errors import DragomanError
 from dragoman.store.opening import NODE_VARIABLE
 from dragoman.store.postgresql import Database, schema
 from dragoman.store.postgresql.errors import LeaseLostError
 from dragoman.store.postgresql.message_cipher import NodeKey
-from dragoman.store.postgresql.message_table import MAX_ROWS, MessageTable, NodeMessage, SessionTip
+from dragoman.store.postgresql.message_table import MAX_ROWS, MessageTable, NodeMessage
 from dragoman.store.postgresql.node import LEASE_S, Node
 from dragoman.store.postgresql.retention import Pruner
 from dragoman.store.retention import RetentionPolicy
+
+if TYPE_CHECKING:
+    from dragoman.bridge.nodes.agent_node import AgentNode
 
 POLL_S = 1.0
 """Pause between polls if nothing wakes the node."""
@@ -53,42 +56,6 @@ _STOOD_STILL = 2 / 3
 """Part of the lease after which other nodes may regard this one as dead."""
 
 _log = logging.getLogger("dragoman.bridge")
-
-
-class NodeAgent(Protocol):
-    """The interface of one agent's sessions that the node uses."""
-
-    def receive_message(self, message: ForAgent, sender: uuid.UUID) -> None:
-        """Handle a message of another node."""
-        ...
-
-    def followed(self) -> list[int]:
-        """Return the keys of the sessions of other nodes that viewers here follow."""
-        ...
-
-    async def follow(self, tips: dict[int, SessionTip]) -> None:
-        """Send viewers the records that other nodes have committed. Raises DragomanError."""
-        ...
-
-    def greet_node(self, node: uuid.UUID) -> None:
-        """Announce this node and its open sessions to a node that was discovered."""
-        ...
-
-    def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
-        """Handle the end of nodes."""
-        ...
-
-    def lose_all(self, failure: LogError) -> None:
-        """Stop everything that only the owner of a session may do."""
-        ...
-
-    def lose_touch(self, node: uuid.UUID, reason: str) -> None:
-        """Handle that messages for a node were dropped."""
-        ...
-
-    async def catch_up(self) -> None:
-        """Read the changes of other nodes that this one was not notified of. Raises DragomanError."""
-        ...
 
 
 class NodeWakes:
@@ -178,7 +145,7 @@ class BridgeNode:
         self.mailbox = Mailbox(self._table, self.node.lease_s)
         self.mailbox.on_lost_touch = self._lose_touch
         self.access = NodeAccess(self.database, self.node, self.mailbox.send)
-        self._agents: dict[str, NodeAgent] = {}
+        self._agents: dict[str, AgentNode] = {}
         self._nodes: dict[uuid.UUID, list[str]] = {}
         """The other living nodes, with the agents that each serves."""
         self._lost_touch: set[uuid.UUID] = set()
@@ -207,7 +174,7 @@ class BridgeNode:
         await self.node.leave()
         await self.database.close()
 
-    def add(self, name: str, agent: NodeAgent) -> None:
+    def add(self, name: str, agent: "AgentNode") -> None:
         """Pass the messages for an agent to it, and announce this node to the others that serve it."""
         self._agents[name] = agent
         for node in self.others(name):
