@@ -104,6 +104,7 @@ class ServedAgent:
             sessions=self.sessions,
             logins=PendingLogins(host, register=node, spawn=tasks.spawn),
             register=node,
+            nodes=None if node is None else node.remote,
         )
         agent_messages = AgentMessages(
             delivery=delivery,
@@ -222,10 +223,7 @@ class ServedAgent:
 
     def receive(self, viewer: Viewer, line: bytes) -> None:
         """Handle a message of a viewer."""
-        if self._node is None:
-            self.router.receive(viewer, line)
-        else:
-            self._node.receive(viewer, line)
+        self.router.receive(viewer, line)
 
     def knows_session(self, session_id: str) -> bool:
         """Return whether a session is open here, or has a journal here."""
@@ -256,8 +254,6 @@ class ServedAgent:
             self.sessions.viewer_left(viewer)
             viewer.end()
             self.router.viewer_left(viewer)
-            if self._node is not None:
-                self._node.viewer_left(viewer)
             viewer.outbox.subscriptions.clear()
 
     # The interface for the agent's host. Implements `agent_host.AgentListener`.
@@ -319,4 +315,4 @@ def _connect(node: "AgentNode", served: ServedAgent, limits: ViewerLimits) -> No
         limits,
     )
     node.connect(parts)
-    served.sessions.on_added = node.session_added
+    served.sessions.on_added = node.remote.session_added

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.bridge.viewers import LOADING, OPTIONS, agent, bridge_of, join
+from tests.bridge.viewers import LOADING, OPTIONS, agent, bridge_of, join, steps_text
 
 
 def keeping(tmp_path, **behaviour):
@@ -87,6 +87,44 @@ async def test_cancels_and_settings_reach_the_owner(address, tmp_path):
         assert titled["result"]["title"] == "Ours"
         await here.announced(session, lambda described: described["title"] == "Ours")
         await there.announced(session, lambda described: described["title"] == "Ours")
+
+
+@pytest.mark.basic
+async def test_messages_stay_in_order_while_the_owner_is_looked_up(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        session = await (await join(one)).new()
+        there = await join(two)
+        for _ in range(3):
+            prompt = there.start_prompt(session, {"cancel": True})
+            there.send({"method": "session/cancel", "params": {"sessionId": session}})
+            later = there.request("session/list")
+            assert (await there.answer(prompt))["result"]["stopReason"] == "cancelled"
+            assert "result" in await there.answer(later)
+        assert two.sessions.by_id == {}
+
+
+async def test_message_with_a_lone_surrogate_reaches_the_owner(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        session = await (await join(one)).new()
+        there = await join(two)
+        prompt = [{"type": "text", "text": steps_text({"say": "said"})}, {"type": "text", "text": "\ud83d"}]
+        assert "result" in await there.ask("session/prompt", {"sessionId": session, "prompt": prompt})
+        assert there.said(session) == ["said"]
+        assert two.sessions.by_id == {}
+
+
+async def test_unreadable_answer_reaches_the_owner(address, tmp_path):
+    async with node_of(address, tmp_path, "one") as one, node_of(address, tmp_path, "two") as two:
+        here = await join(one)
+        session = await here.new()
+        there = await join(two)
+        await there.load(session)
+        await here.viewer.close()
+        prompt = there.start_prompt(session, {"ask": OPTIONS})
+        id_, deep = (await there.asked())["id"], "[" * 300 + "]" * 300
+        there.send(f'{{"jsonrpc":"2.0","id":{json.dumps(id_)},"result":{deep}}}'.encode())
+        assert (await there.answer(prompt))["result"]["stopReason"] == "end_turn"
+        assert "nested deeper than 200 levels" in there.said(session)[-1]
 
 
 @pytest.mark.basic

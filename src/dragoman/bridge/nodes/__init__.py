@@ -6,8 +6,9 @@ code_directory.py   codes that lead to something at one node
 mailbox.py          messages to other nodes, in order
 messages.py         what nodes say to each other
 agent_node.py       one agent's sessions among the nodes: lost ones, lists, announcements
-remote_session.py   a session of another node, and its journal, as viewers here read it
-relay.py            viewers here, on sessions that another node owns
+remote_sessions.py  sessions that other nodes own: their owners, and viewers here that follow them
+remote_session.py   one of these sessions
+owner_link.py       the link of one viewer here to one owner
 remote_viewer.py    viewers of other nodes, on sessions that this node owns
 labels.py           labels of sessions, in the database
 

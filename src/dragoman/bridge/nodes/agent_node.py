@@ -4,7 +4,7 @@ It connects the parts of the bridge with the other nodes:
 
     to other nodes      announcements of sessions, deletions and labels, and wakes after commits
     from other nodes    the same, and requests of their viewers (`RemoteViewers`)
-    viewers here        sessions of other nodes (`ViewerRelay`)
+    viewers here        sessions of other nodes (`RemoteSessions`)
 
 A node may lose its sessions, because the database was away for longer than its lease or another node became the owner.
 Then the agent is killed if it has one of them, so that it does not continue a session in two places. Viewers here
@@ -40,13 +40,14 @@ from dragoman.bridge.nodes.messages import (
     ViewerLine,
 )
 from dragoman.bridge.nodes.node import BridgeNode
-from dragoman.bridge.nodes.relay import ViewerRelay, refuse_uncommitted
-from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers
+from dragoman.bridge.nodes.remote_session import refuse_uncommitted
+from dragoman.bridge.nodes.remote_sessions import RemoteSessions
+from dragoman.bridge.nodes.remote_viewer import RemoteViewer, RemoteViewers, ViewerLink
 from dragoman.bridge.router import CodeKind, Router
 from dragoman.bridge.sessions import ServedSession, ServedSessions
 from dragoman.bridge.sessions.updates import from_iso
 from dragoman.bridge.settings import ViewerLimits
-from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
+from dragoman.bridge.viewers import Delivery
 from dragoman.bridge.viewers.viewer import ViewerHandler
 from dragoman.errors import DragomanError, LogError
 from dragoman.store.block import Header
@@ -84,14 +85,13 @@ class AgentNode:
         self._node = node
         self._spawn = spawn
         scope = journal_scope(agent)
-        self._table = SessionTable(node.database, scope)
         replays = SessionTable(node.database, f"replay:{agent}")
-        tables = SharedTables(self._table, node.node, BridgePart(replays, self, spawn))
+        tables = SharedTables(SessionTable(node.database, scope), node.node, BridgePart(replays, self, spawn))
         self.histories = DatabaseHistoryStore(tables, budget)
         self.histories.on_deleted = self._deleted
         self.labels = DatabaseLabels(LabelTable(node.database, scope), self._labelled)
-        self.relay = ViewerRelay(agent, tables, budget=budget, agent_node=self, send=node.mailbox.send)
-        self.viewers = RemoteViewers(agent, node.mailbox, self._admit)
+        self.remote = RemoteSessions(agent, tables, budget=budget, agent_node=self, send=node.mailbox.send)
+        self.viewers = RemoteViewers(node.mailbox, self._admit)
         self._parts: AgentParts | None = None
         self._waiting_bytes = 0
         self._lost: dict[ServedSession, LogError] = {}
@@ -111,20 +111,11 @@ class AgentNode:
     def connect(self, parts: AgentParts) -> None:
         """Set the parts that serve the agent, which are created later than this object."""
         self._parts = parts
-        parts.router.opening.pass_elsewhere = self._pass_elsewhere
         self._node.add(self._agent, self)
-
-    def receive(self, viewer: Viewer, line: bytes) -> None:
-        """Handle a message of a viewer on this node."""
-        self.relay.receive(viewer, line)
-
-    def viewer_left(self, viewer: Viewer) -> None:
-        """Handle that a viewer has left."""
-        self.relay.viewer_left(viewer)
 
     async def has_session(self, session_id: str) -> bool:
         """Return whether any node has a session. Raises LogError."""
-        return await self.relay.locate(session_id) is not None
+        return await self.remote.locate(session_id) is not None
 
     # router.code_register.CodeRegister
 
@@ -135,11 +126,6 @@ class AgentNode:
     def now_s(self) -> float:
         """Return the time of the database, in seconds since 1970."""
         return self._node.node.now_ms() / 1000
-
-    def session_added(self, session: ServedSession) -> None:
-        """Move the viewers of a session that this node now owns to the session itself."""
-        for viewer, position in self.relay.unwatch(session.id).items():
-            session.subscribe(viewer, position, has_history=True)
 
     # store.postgresql.history.HistoryListener
 
@@ -159,7 +145,7 @@ class AgentNode:
 
     def greet_node(self, node: uuid.UUID) -> None:
         """Announce this node and its open sessions to a node that was discovered."""
-        self.relay.add_node(node)
+        self.remote.add_node(node)
         self._node.mailbox.send(node, Joined(self._agent))
         for session in self.parts.sessions.by_id.values():
             self._node.mailbox.send(node, self._announcement(session.history, session.describe_for_lists()))
@@ -187,14 +173,13 @@ class AgentNode:
         elif self._waiting_bytes <= MAX_WAITING_BYTES // 2 < was:
             self.parts.host.hold_output(is_held=False)
 
-    # node.NodeAgent
+    # Calls from the node.
 
     def receive_message(self, message: ForAgent, sender: uuid.UUID) -> None:
         """Handle a message of another node."""
-        parts = self.parts
         match message:
             case OpenLink():
-                self.viewers.open(message, sender, parts.handler, parts.limits.window_bytes, self._spawn)
+                self.viewers.open(message, sender)
             case ViewerLine() | CloseLink():
                 self.viewers.receive(message, sender)
             case Announced():
@@ -211,21 +196,21 @@ class AgentNode:
             case Missed():
                 self._node.fall_behind()
             case _:
-                self.relay.receive_from_owner(message, sender)
+                self.remote.receive(message, sender)
 
     def followed(self) -> list[int]:
         """Return the keys of the sessions of other nodes that viewers here follow."""
-        return self.relay.followed()
+        return self.remote.followed()
 
     async def follow(self, tips: dict[int, SessionTip]) -> None:
         """Send viewers the records that other nodes have committed. Raises DragomanError."""
-        await self.relay.follow(tips)
+        await self.remote.follow(tips)
         self.viewers.forget_closed()
 
     def drop_nodes(self, nodes: set[uuid.UUID]) -> None:
         """Close the links to nodes that are gone, and drop their viewers. Raises DragomanError."""
         for node in nodes:
-            self.relay.drop_node(node)
+            self.remote.drop_node(node)
             self.viewers.drop_node(node)
 
     def lose_all(self, failure: LogError) -> None:
@@ -235,11 +220,11 @@ class AgentNode:
         """
         self.histories.lose_all(failure)
         self._end_agent()
-        self.relay.lose_all(str(failure))
+        self.remote.lose_all(str(failure))
 
     def lose_touch(self, node: uuid.UUID, reason: str) -> None:
         """Close the links to a node for which messages were dropped, and drop its viewers."""
-        self.relay.close_links(node, reason)
+        self.remote.close_links(node, reason)
         self.viewers.drop_node(node)
 
     async def catch_up(self) -> None:
@@ -274,15 +259,14 @@ class AgentNode:
             if session_id not in before or _shown(found) != _shown(before[session_id]):
                 sessions.announce_stored(found)
 
-    def _pass_elsewhere(self, request: ViewerRequest) -> None:
-        """Route a request again, because another node has just become the owner of its session."""
-        if request.end():
-            self.relay.receive(request.viewer, request.given)
-
-    def _admit(self, viewer: RemoteViewer) -> None:
-        self.parts.delivery.admit(viewer)
-        if viewer.link.address is not None:
-            self.parts.router.logins.record_address(viewer, viewer.link.address)
+    def _admit(self, opened: OpenLink, link: ViewerLink) -> RemoteViewer:
+        """Create a viewer of another node. Raises TooManyViewersError."""
+        parts = self.parts
+        viewer = RemoteViewer(parts.handler, parts.limits.window_bytes, self._spawn, link, opened)
+        parts.delivery.admit(viewer)
+        if opened.address is not None:
+            parts.router.logins.record_address(viewer, opened.address)
+        return viewer
 
     async def _release_lost(self) -> None:
         """End the agent, then let the viewers of lost sessions follow them from the database."""
@@ -314,7 +298,7 @@ class AgentNode:
             viewer.drop(reason)
         rows = rows_of(history)
         if here and rows is not None and (replica := rows.replica(self.histories.budget)) is not None:
-            self.relay.watch(session.id, replica, here)
+            self.remote.keep_lost(replica, here)
 
     def _apply_announced(self, message: Announced) -> None:
         sessions = self.parts.sessions

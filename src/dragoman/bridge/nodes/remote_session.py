@@ -1,54 +1,46 @@
-"""A session that this node does not own. Viewers here read its journal from the database.
+"""A session that this node does not own, with the viewers here that follow it.
 
-The node polls the last committed record of all such sessions (`node.py`). It reads new records once for all viewers,
-which then continue at their cursors as on a local session.
+Its history is read from the database. The node polls the last committed record of all such sessions (`node.py`). It
+reads new records once for all viewers, which then continue at their cursors as on a `ServedSession`. The messages of
+these viewers are sent to the owner (`owner_link.py`).
 """
 
 import logging
 import uuid
 from typing import Any
 
+from msgspec import UNSET
+
 from dragoman.bridge.viewers import Subscription, Viewer
-from dragoman.errors import SessionUnreadableError
+from dragoman.bridge.viewers.direct_queue import DirectMessage
+from dragoman.errors import ErrorCode, SessionUnreadableError
 from dragoman.store.postgresql.history import ReplicaHistory
+from dragoman.wire import Malformed, parse
+from dragoman.wire.envelope import make_error
 
 _log = logging.getLogger("dragoman.bridge")
 
 
 class RemoteSession:
-    """A session that another node owns, or no node, with the viewers here that follow it.
+    """A session that another node owns, or no node."""
 
-    Viewers subscribe to it as to a `ServedSession`. Its history is read from the database, and messages of viewers are
-    sent to the owner.
-    """
-
-    def __init__(self, session_id: str, history: ReplicaHistory, owner: uuid.UUID | None) -> None:
-        self.id = session_id
+    def __init__(self, history: ReplicaHistory, owner: uuid.UUID | None) -> None:
+        self.id = history.header.id
         self.history = history
         self.owner = owner
         """The node that owns it, as far as this node knows. None if that node has ended."""
         self.subscriptions: dict[Viewer, Subscription] = {}
 
-    def subscribe(self, viewer: Viewer, cursor: int, *, has_history: bool = False) -> Subscription:
+    def subscribe(self, viewer: Viewer, cursor: int, *, has_history: bool = False) -> None:
         """Subscribe a viewer after a record. The viewer may have the earlier records."""
-        subscription = viewer.subscribe(self.id)
+        self.subscriptions[viewer] = subscription = viewer.subscribe(self.id)
         subscription.bind(self.history, cursor, has_history=has_history)
-        self.subscriptions[viewer] = subscription
         viewer.wake(subscription)
-        return subscription
-
-    def unsubscribe(self, viewer: Viewer) -> None:
-        """Unsubscribe a viewer."""
-        self.subscriptions.pop(viewer, None)
 
     def wake_viewers(self) -> None:
         """Wake the streams of all viewers."""
         for viewer, subscription in self.subscriptions.items():
             viewer.wake(subscription)
-
-    def positions(self) -> dict[Viewer, int]:
-        """Return the last record that each viewer has."""
-        return {viewer: each.position for viewer, each in self.subscriptions.items()}
 
     async def follow(self, last: int) -> bool:
         """Read the records up to this one. Return whether there were any. Raises DragomanError.
@@ -72,3 +64,29 @@ class RemoteSession:
             "mcpServers": [],
             "_meta": {"dragoman": {"after": self.history.cursor(subscription.position)}},
         }
+
+    def lose_owner(self, viewer: Viewer, reason: str) -> None:
+        """Handle that the link of a viewer to the owner was closed. The viewer stays subscribed."""
+        self.owner = None
+        viewer.terminal_names.pop(self.id, None)
+        refuse_uncommitted(viewer, self.subscriptions[viewer], self.history.end, reason)
+
+
+def refuse_uncommitted(viewer: Viewer, subscription: Subscription, end: int, reason: str) -> None:
+    """Refuse requests whose answers wait for records that will never be committed. Send the other messages."""
+    for direct in subscription.queue.clear():
+        if direct.after <= end:
+            viewer.send(direct.data, subscription, direct.after)
+        elif (refusal := _refusal_of(direct, reason)) is not None:
+            viewer.send(refusal, subscription, end)
+    for direct in viewer.outbox.pop_gated(subscription, end):
+        if (refusal := _refusal_of(direct, reason)) is not None:
+            viewer.send(refusal)
+
+
+def _refusal_of(direct: DirectMessage, reason: str) -> bytes | None:
+    """Return the error that replaces an answer, or None if the message is not an answer."""
+    message = parse(direct.data)
+    if isinstance(message, Malformed) or message.method is not None or message.id is UNSET:
+        return None
+    return make_error(bytes(message.id), ErrorCode.INTERNAL_ERROR, reason)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.bridge.delivery.database_histories import rows_of
 from dragoman.bridge.nodes.mailbox import Mailbox
@@ -17,6 +17,7 @@ from dragoman.bridge.nodes.messages import (
     Bound,
     CloseLink,
     Direct,
+    FromOwner,
     LinkClosed,
     OpenLink,
     Skip,
@@ -25,7 +26,7 @@ from dragoman.bridge.nodes.messages import (
     ViewerLine,
 )
 from dragoman.bridge.problem import TooManyViewersError
-from dragoman.bridge.viewers import DirectQueue, Subscription, Viewer, ViewerAccess
+from dragoman.bridge.viewers import DirectQueue, Subscription, Viewer
 from dragoman.bridge.viewers.direct_queue import Backlog
 from dragoman.bridge.viewers.outbox import ViewerOutbox
 from dragoman.bridge.viewers.viewer import ViewerHandler
@@ -47,25 +48,39 @@ _HEAD_BYTES = 64
 _encode_header = msgspec.json.Encoder().encode
 
 
-class ViewerLink(msgspec.Struct, frozen=True):
-    """One viewer of another node."""
+class ViewerLink:
+    """The link from this node back to one viewer of another node."""
 
-    agent: str
-    id: str
-    node: uuid.UUID
-    address: str | None = None
-    """The address at which the viewer reaches its node."""
-    losses: int = 0
-    """See `OpenLink.losses`."""
+    def __init__(self, opened: OpenLink, node: uuid.UUID, mailbox: Mailbox) -> None:
+        self.agent = opened.agent
+        self.id = opened.link
+        self.losses = opened.losses
+        """See `OpenLink.losses`."""
+        self.node = node
+        self._mailbox = mailbox
+
+    @property
+    def unsent_bytes(self) -> int:
+        """The size of the messages to that node that are not in the database yet."""
+        return self._mailbox.unsent_bytes(self.node)
+
+    def send(self, message: FromOwner) -> None:
+        """Send a message to the viewer's node."""
+        self._mailbox.send(self.node, message)
+
+    def send_before_records(self, message: Skip | TerminalNames, history: ReadableHistory | None) -> None:
+        """Send a message that the viewer's node needs before the next records. They are committed after it."""
+        self.send(message)
+        if (rows := rows_of(history)) is not None:
+            rows.wait_for(self._mailbox.sent(self.node))
 
 
 class RemoteSubscription(Subscription):
     """The subscription of another node's viewer to a session of this node. It sends that node the start position."""
 
-    def __init__(self, viewer: Viewer, session_id: str, link: ViewerLink, mailbox: Mailbox) -> None:
+    def __init__(self, viewer: Viewer, session_id: str, link: ViewerLink) -> None:
         super().__init__(viewer, session_id, DirectQueue(Backlog()))
         self._link = link
-        self._mailbox = mailbox
 
     def bind(self, history: ReadableHistory, cursor: int, *, has_history: bool = False) -> None:
         super().bind(history, cursor, has_history=has_history)
@@ -74,13 +89,7 @@ class RemoteSubscription(Subscription):
 
     def skip(self, seq: int) -> None:
         super().skip(seq)
-        self.send_before_records(Skip(self._link.agent, self._link.id, self.session_id, seq))
-
-    def send_before_records(self, message: Skip | TerminalNames) -> None:
-        """Send a message that the viewer's node needs before the next records. They are committed after it."""
-        self._mailbox.send(self._link.node, message)
-        if (rows := rows_of(self.history)) is not None:
-            rows.wait_for(self._mailbox.sent(self._link.node))
+        self._link.send_before_records(Skip(self._link.agent, self._link.id, self.session_id, seq), self.history)
 
     def _send_bound(self, rows: DatabaseHistory, cursor: int, *, has_history: bool) -> None:
         link, history = self._link, rows.history
@@ -97,36 +106,28 @@ class RemoteSubscription(Subscription):
             has_history,
             history.versions.changes,
         )
-        self._mailbox.send(link.node, bound)
+        link.send(bound)
 
 
 class RemoteOutbox(ViewerOutbox):
     """Sends the messages of one viewer to its node."""
 
-    def __init__(self, link: ViewerLink, mailbox: Mailbox, window_bytes: int) -> None:
+    def __init__(self, link: ViewerLink, window_bytes: int) -> None:
         super().__init__(link.id, window_bytes)
         self._link = link
-        self._mailbox = mailbox
 
     @property
     def backlog_bytes(self) -> int:
-        return self._mailbox.unsent_bytes(self._link.node)
+        return self._link.unsent_bytes
 
     def put(self, data: bytes, subscription: Subscription | None, after: int | None) -> None:
-        link = self._link
-        if subscription is None or subscription.history is None:
-            if _AGENT_STATUS in data[:_HEAD_BYTES]:
-                return
-            self._mailbox.send(link.node, Direct(link.agent, link.id, data))
-            return
-        end = subscription.history.next_end if after is None else after
-        self._send_behind(Direct(link.agent, link.id, data, subscription.session_id, end), subscription)
+        if subscription is not None and subscription.history is not None:
+            self._send_behind(data, subscription, subscription.history.next_end if after is None else after)
+        elif _AGENT_STATUS not in data[:_HEAD_BYTES]:
+            self._link.send(Direct(self._link.agent, self._link.id, data))
 
-    def put_opened(self, data: bytes, subscription: Subscription, after: int) -> None:
-        """Queue the answer to a request that opened a session."""
-        link = self._link
-        message = Direct(link.agent, link.id, data, subscription.session_id, after, opens=True)
-        self._send_behind(message, subscription)
+    def put_gated(self, data: bytes, subscription: Subscription, after: int) -> None:
+        self._send_behind(data, subscription, after, opens=True)
 
     def announce(self, session_id: str, data: bytes) -> None:
         """Do nothing, because nodes announce their sessions to each other."""
@@ -134,13 +135,12 @@ class RemoteOutbox(ViewerOutbox):
     def subscribe(self, viewer: Viewer, session_id: str) -> Subscription:
         subscription = self.subscriptions.get(session_id)
         if subscription is None:
-            subscription = RemoteSubscription(viewer, session_id, self._link, self._mailbox)
-            self.subscriptions[session_id] = subscription
+            subscription = self.subscriptions[session_id] = RemoteSubscription(viewer, session_id, self._link)
         return subscription
 
     def unsubscribe(self, session_id: str) -> None:
         if self.subscriptions.pop(session_id, None) is not None:
-            self._mailbox.send(self._link.node, Unbound(self._link.agent, self._link.id, session_id))
+            self._link.send(Unbound(self._link.agent, self._link.id, session_id))
 
     def wake(self, subscription: Subscription) -> None:
         """Do nothing, because the viewer's node reads the journal."""
@@ -153,9 +153,10 @@ class RemoteOutbox(ViewerOutbox):
         del subscription
         return True
 
-    def _send_behind(self, message: Direct, subscription: Subscription) -> None:
+    def _send_behind(self, data: bytes, subscription: Subscription, after: int, *, opens: bool = False) -> None:
         if (rows := rows_of(subscription.history)) is not None:
-            rows.when_created(lambda: self._mailbox.send(self._link.node, message))
+            message = Direct(self._link.agent, self._link.id, data, subscription.session_id, after, opens)
+            rows.when_created(lambda: self._link.send(message))
 
 
 class RemoteViewer(Viewer):
@@ -167,32 +168,20 @@ class RemoteViewer(Viewer):
         window_bytes: int,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         link: ViewerLink,
-        mailbox: Mailbox,
-        *,
-        access: ViewerAccess,
-        over_http: bool,
+        opened: OpenLink,
     ) -> None:
-        super().__init__(handler, window_bytes, spawn, access)
+        super().__init__(handler, window_bytes, spawn, opened.access)
         self.link = link
-        self.remote = RemoteOutbox(link, mailbox, window_bytes)
-        self.remote.over_http = over_http
-        self.outbox = self.remote
-        self._mailbox = mailbox
+        self.outbox = RemoteOutbox(link, window_bytes)
+        self.outbox.over_http = opened.over_http
 
-    def send(
-        self,
-        data: bytes,
-        subscription: Subscription | None = None,
-        after: int | None = None,
-    ) -> None:
-        if _OPENING_ID in data[:_HEAD_BYTES]:
-            self._record_opened(data)
-        else:
+    def send(self, data: bytes, subscription: Subscription | None = None, after: int | None = None) -> None:
+        if _OPENING_ID not in data[:_HEAD_BYTES]:
             super().send(data, subscription, after)
-
-    def send_opened(self, data: bytes, subscription: Subscription, after: int) -> None:
-        if self._takes_more(subscription):
-            self.remote.put_opened(data, subscription, after)
+            return
+        answer = parse(data)
+        if not isinstance(answer, Malformed) and answer.error is not UNSET:
+            self.drop(parse_error(answer.error).text)
 
     def name_terminal(self, session_id: str, id_: str, own: str) -> None:
         super().name_terminal(session_id, id_, own)
@@ -203,40 +192,27 @@ class RemoteViewer(Viewer):
             self._send_terminals(session_id, {})
         super().forget_terminals()
 
-    def _send_terminals(self, session_id: str, names: dict[str, str]) -> None:
-        subscription = self.subscription(session_id)
-        if isinstance(subscription, RemoteSubscription):
-            subscription.send_before_records(TerminalNames(self.link.agent, self.link.id, session_id, dict(names)))
-
     def end(self) -> None:
         super().end()
         reason = self.close_reason or "the owner of the session closed the connection"
-        self._mailbox.send(self.link.node, LinkClosed(self.link.agent, self.link.id, reason))
+        self.link.send(LinkClosed(self.link.agent, self.link.id, reason))
 
-    def _record_opened(self, data: bytes) -> None:
-        """Handle the answer to the `initialize` of `open`. A viewer that is refused is dropped."""
-        message = parse(data)
-        if not isinstance(message, Malformed) and message.error is not msgspec.UNSET:
-            self.drop(parse_error(message.error).text)
+    def _send_terminals(self, session_id: str, names: dict[str, str]) -> None:
+        if (subscription := self.subscription(session_id)) is not None:
+            message = TerminalNames(self.link.agent, self.link.id, session_id, dict(names))
+            self.link.send_before_records(message, subscription.history)
 
 
 class RemoteViewers:
     """The viewers of other nodes."""
 
-    def __init__(self, agent: str, mailbox: Mailbox, admit: Callable[[RemoteViewer], None]) -> None:
-        self._agent = agent
+    def __init__(self, mailbox: Mailbox, admit: Callable[[OpenLink, ViewerLink], RemoteViewer]) -> None:
+        """`admit` creates a viewer. It raises TooManyViewersError."""
         self._mailbox = mailbox
         self._admit = admit
         self._viewers: dict[tuple[uuid.UUID, str], RemoteViewer] = {}
 
-    def open(
-        self,
-        message: OpenLink,
-        sender: uuid.UUID,
-        handler: ViewerHandler,
-        window_bytes: int,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
-    ) -> None:
+    def open(self, message: OpenLink, sender: uuid.UUID) -> None:
         """Open a viewer of another node."""
         # A request that its node has refused may have arrived here and wait for the owner of its session. Without this,
         # it would be served after the user has sent it again.
@@ -244,20 +220,11 @@ class RemoteViewers:
             if viewer.link.losses != message.losses:
                 viewer.drop("its node lost touch with this one, and has refused its requests")
                 del self._viewers[sender, viewer.link.id]
-        link = ViewerLink(self._agent, message.link, sender, message.address, message.losses)
-        viewer = RemoteViewer(
-            handler,
-            window_bytes,
-            spawn,
-            link,
-            self._mailbox,
-            access=message.access,
-            over_http=message.over_http,
-        )
+        link = ViewerLink(message, sender, self._mailbox)
         try:
-            self._admit(viewer)
+            viewer = self._admit(message, link)
         except TooManyViewersError as problem:
-            self._mailbox.send(sender, LinkClosed(self._agent, message.link, str(problem)))
+            link.send(LinkClosed(message.agent, message.link, str(problem)))
             return
         self._viewers[sender, message.link] = viewer
         viewer.receive(make_request(_OPENING_ID, methods.INITIALIZE.name, Raw(message.initialize)))
@@ -270,7 +237,7 @@ class RemoteViewers:
                 self._close(viewer)
         elif viewer is None or viewer.closed.is_set():
             reason = "the bridge that owns this session does not know this viewer; open the session again"
-            self._mailbox.send(sender, LinkClosed(self._agent, message.link, reason))
+            self._mailbox.send(sender, LinkClosed(message.agent, message.link, reason))
         else:
             viewer.receive(message.line)
 

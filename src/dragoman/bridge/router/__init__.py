@@ -13,6 +13,7 @@ answer_links.py       approval links
 logins.py             logins at MCP servers
 inspection.py         the wire inspector
 agent_messages.py     messages of the agent
+other_nodes.py        sessions that other nodes own
 
 A handler returns a `Reply`, which is in reply.py.
 """

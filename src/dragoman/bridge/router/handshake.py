@@ -61,6 +61,15 @@ _SESSION_METHODS_OF_V2 = ("title", "archive", "status")
 SendAnswer = Callable[[bytes], None]
 
 
+class _HeldMessages:
+    """Messages of a viewer that wait until earlier requests have begun."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.blocks = 0
+        """The number of running blocks that hold the messages."""
+
+
 class ViewerHandshakes:
     """Answers `initialize`, and holds messages that arrive before its answer."""
 
@@ -80,7 +89,7 @@ class ViewerHandshakes:
         """The params of each viewer that is not read-only, in the form of version 1."""
         self._given: dict[Viewer, Raw] = {}
         """The params of each viewer, as the viewer sent them."""
-        self._held: dict[Viewer, list[bytes]] = {}
+        self._held: dict[Viewer, _HeldMessages] = {}
         """Messages of viewers that wait until an earlier request has begun."""
 
     @property
@@ -94,14 +103,18 @@ class ViewerHandshakes:
 
     @contextmanager
     def holding(self, viewer: Viewer) -> Generator[None]:
-        """Hold the later messages of a viewer, and receive them at the end of this block."""
-        held = self._held[viewer] = list[bytes]()
+        """Hold the later messages of a viewer, and receive them at the end of the last of such blocks."""
+        held = self._held.setdefault(viewer, _HeldMessages())
+        held.blocks += 1
         try:
             yield
         finally:
-            del self._held[viewer]
-        for line in held:
-            viewer.receive(line)
+            held.blocks -= 1
+            if not held.blocks:
+                del self._held[viewer]
+        if not held.blocks:
+            for line in held.lines:
+                viewer.receive(line)
 
     async def initialize(self, viewer: Viewer, id_: bytes, message: Message, answer: SendAnswer) -> None:
         """Answer `initialize` once the agent has answered its own. Start or restart the agent if necessary."""
@@ -139,7 +152,7 @@ class ViewerHandshakes:
 
     def hold(self, viewer: Viewer, message: Message, line: bytes) -> None:
         """Hold a message, as an agent that is busy would. Refuse requests beyond the limits."""
-        held = self._held[viewer]
+        held = self._held[viewer].lines
         held_bytes = sum(map(len, held)) + len(line)
         limits = self._settings.viewer_limits
         if len(held) < limits.max_requests and held_bytes <= limits.window_bytes:

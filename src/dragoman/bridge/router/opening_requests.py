@@ -15,8 +15,8 @@ after it.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -45,8 +45,6 @@ class OpeningRequests:
     """Opens sessions for the viewers of one agent."""
 
     def __init__(self, limits: AgentLimits, *, host: AgentHost, delivery: Delivery, sessions: ServedSessions) -> None:
-        self.pass_elsewhere: Callable[[ViewerRequest], None] | None = None
-        """Receives requests for sessions that another node turned out to own."""
         self._limits = limits
         self._host = host
         self._histories = delivery.histories
@@ -110,12 +108,15 @@ class OpeningRequests:
             waiters.release()
 
     async def _open(self, request: ViewerRequest, session_id: str, session: ServedSession | None) -> CallAnswer | None:
-        """Open a session from its journal, from the agent, or from both."""
+        """Open a session from its journal, from the agent, or from both.
+
+        Raises SessionBusyError if another node is faster.
+        """
         if session is None and not request.viewer.read_only:  # a reader receives the journal without the agent
             await self._host.link()
-        session = session or await self._open_stored(request, session_id, begins=True)
         if session is None:
-            return None
+            with self._explain_unreadable(session_id):
+                session = await self._sessions.open_stored(session_id) or await self._begin(request, session_id)
         had_history = session.phase is not SessionPhase.OPENING
         if had_history and not self._may_replay(request, session):
             self._bring_back(request, session)
@@ -131,27 +132,27 @@ class OpeningRequests:
         return None
 
     async def open_history(self, request: ViewerRequest) -> None:
-        """Open the history of a session that left memory, for a request that the agent serves. Raises RpcError."""
+        """Open the history of a session that left memory, for a request that the agent serves.
+
+        Raises RpcError, and SessionBusyError if another node is faster.
+        """
         session_id = request.session_id or ""
         if self._histories.stored[session_id].closed and not request.viewer.knows_extensions:
             raise RpcError(ErrorCode.RESOURCE_NOT_FOUND, describe_closed(session_id))
         self._check_limit(request.viewer)
-        await self._open_stored(request, session_id, begins=False)
+        with self._explain_unreadable(session_id):
+            await self._sessions.open_stored(session_id)
 
-    async def _open_stored(self, request: ViewerRequest, session_id: str, *, begins: bool) -> ServedSession | None:
-        """Open a session from its journal, or begin a journal if there is none. Raises RpcError.
-
-        Return None if there is no session, or if another node serves the request.
-        """
+    @contextmanager
+    def _explain_unreadable(self, session_id: str) -> Generator[None]:
+        """Raise RpcError for a journal that cannot be read, and SessionBusyError if another node has the session."""
         try:
-            session = await self._sessions.open_stored(session_id)
-            return await self._begin(request, session_id) if session is None and begins else session
+            yield
         except RpcError:
             raise
         except (OSError, DragomanError) as error:
-            if isinstance(error, SessionBusyError) and self.pass_elsewhere is not None:
-                self.pass_elsewhere(request)
-                return None
+            if isinstance(error, SessionBusyError) and self._histories.is_shared:
+                raise
             reason = error.strerror if isinstance(error, OSError) else error
             problem = f"the journal of session {session_id} cannot be read: {reason}; try again"
             raise RpcError(ErrorCode.INTERNAL_ERROR, problem) from None

@@ -1,12 +1,17 @@
 """The router of one agent: checks each message of a viewer, then answers it or passes it to the agent.
 
     receive ──► initialize            `ViewerHandshakes.initialize`
+            ──► session elsewhere     `OtherNodes.pass_on`, to the node that owns it
             ──► answer                `Questions.answered`
             ──► notification          `_notification`
             ──► request ──► _objection ──► _begin ──► _serve ──► a handler, or `_pass_on` to the agent
                                   └► _open_first, if its session left memory
 
 A request is sent to the agent with an id of the bridge, and its answer is returned with the viewer's id.
+
+If several nodes share a database, the owner of a session that is not open here is looked up first. During the look-up,
+later messages of the viewer wait, so that they stay in order. Messages that a reader may not send are refused before
+any of this.
 """
 
 from collections.abc import Callable
@@ -25,6 +30,7 @@ from dragoman.bridge.router.label_requests import LabelRequests
 from dragoman.bridge.router.listing import SessionListing
 from dragoman.bridge.router.logins import PendingLogins
 from dragoman.bridge.router.opening_requests import OpeningRequests
+from dragoman.bridge.router.other_nodes import OtherNodes
 from dragoman.bridge.router.reply import Reply, ServeRequest
 from dragoman.bridge.router.search import SessionSearch
 from dragoman.bridge.router.session_pages import SessionPages
@@ -36,7 +42,7 @@ from dragoman.bridge.tasks import Work
 from dragoman.bridge.translation import RequestTranslator, check_params, explain_refusal
 from dragoman.bridge.viewers import Delivery, Viewer, ViewerRequest
 from dragoman.bridge.wire_log import WireLog
-from dragoman.errors import ErrorCode, InvalidParamsError, RpcError
+from dragoman.errors import ErrorCode, InvalidParamsError, RpcError, SessionBusyError
 from dragoman.protocol import methods
 from dragoman.wire import Malformed, Message, Oversized, parse
 from dragoman.wire.envelope import fields_of, make_error, session_of
@@ -70,7 +76,7 @@ _FOR_THE_AGENT = frozenset({methods.SESSION_PROMPT.name, STEER})
 _SETTING = frozenset({methods.SESSION_SET_MODE.name, methods.SESSION_SET_CONFIG_OPTION.name})
 
 
-def is_for_readers(message: Message) -> bool:
+def _is_for_readers(message: Message) -> bool:
     """Return whether a viewer that may only read can send this message.
 
     The bridge serves all of these without a message to the agent, except that the first `initialize` starts the agent.
@@ -95,6 +101,7 @@ class Router:
         sessions: ServedSessions,
         logins: PendingLogins,
         register: CodeRegister | None,
+        nodes: OtherNodes | None,
     ) -> None:
         self.logins = logins
         self._agent_title = spec.title or spec.name
@@ -102,6 +109,7 @@ class Router:
         self.inspector = WireInspector(wire_log)
         self.opening = OpeningRequests(settings.agent_limits, host=host, delivery=delivery, sessions=sessions)
         self._start = start
+        self._nodes = nodes
         self._host = host
         self._sessions = sessions
         self._questions = sessions.questions
@@ -171,14 +179,43 @@ class Router:
         if isinstance(message, Malformed):
             if message.answerable:
                 viewer.refuse(message.id, message.code, message.problem)
-            else:
+            elif self._nodes is None or viewer.read_only or not self._nodes.pass_back(viewer, message, line):
                 self._questions.answered_badly(viewer, message.id, message.problem)
         # The order of these checks matters: hold messages behind an earlier request, then check a reader's rights.
         elif self._handshakes.is_holding(viewer) and message.method != methods.INITIALIZE.name:
             self._handshakes.hold(viewer, message, line)
         elif viewer.read_only and not self._admit_reader(viewer, message):
             return
-        elif message.method is None:
+        elif self._nodes is None or viewer.capabilities is None or message.method == methods.INITIALIZE.name:
+            self._handle(viewer, message, line)
+        else:
+            self._route(self._nodes, viewer, message, line)
+
+    def _route(self, nodes: OtherNodes, viewer: Viewer, message: Message, line: bytes) -> None:
+        """Handle a message here, or pass it to another node, if that one owns its session or waits for it."""
+        if nodes.pass_back(viewer, message, line):
+            return
+        session_id = None if message.method is None else session_of(message.params)
+        if session_id is None or not viewer.sees(session_id) or self._sessions.find(session_id) is not None:
+            self._handle(viewer, message, line)
+        else:
+            self._start(self._find_owner(nodes, viewer, message, line, session_id))
+
+    async def _find_owner(
+        self, nodes: OtherNodes, viewer: Viewer, message: Message, line: bytes, session_id: str
+    ) -> None:
+        """Pass a message to the owner of its session. The viewer's later messages wait for that."""
+        with self._handshakes.holding(viewer):
+            try:
+                if not await nodes.pass_on(viewer, message, line, session_id):
+                    self._handle(viewer, message, line)
+            except RpcError as error:
+                if message.id is not UNSET:
+                    viewer.refuse(bytes(message.id), error.code, error.data, viewer.subscription(session_id))
+
+    def _handle(self, viewer: Viewer, message: Message, line: bytes) -> None:
+        """Handle a message of a viewer on this node."""
+        if message.method is None:
             self._questions.answered(viewer, message, line)
         elif message.id is UNSET:
             self._notification(viewer, message.method, message, line)
@@ -205,6 +242,8 @@ class Router:
         self.inspector.viewer_left(viewer)
         self._search.viewer_left(viewer)
         self.logins.viewer_left(viewer)
+        if self._nodes is not None:
+            self._nodes.viewer_left(viewer)
 
     def open_question(self, hash_: bytes, option_id: str | None = None) -> LinkedQuestion | None:
         """Return the question of an approval link, given the hash of its code. Apply the option first, if given."""
@@ -234,7 +273,7 @@ class Router:
 
         No other code checks the rights of readers. The check comes before any routing.
         """
-        is_allowed = is_for_readers(message)
+        is_allowed = _is_for_readers(message)
         is_unnamed = message.method in _NAMING_A_SESSION and session_of(message.params) is None
         if is_allowed and not is_unnamed:
             return True
@@ -299,6 +338,9 @@ class Router:
             request.fail(error.failure.data())
         except RpcError as error:
             request.refuse(error.code, error.data)
+        except SessionBusyError:  # another node has just become the owner of the session
+            if request.end():
+                self.receive(request.viewer, request.given)
         except Exception:
             request.refuse(ErrorCode.INTERNAL_ERROR, "the bridge failed to serve this request; see its log")
             raise
