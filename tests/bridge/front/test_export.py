@@ -53,6 +53,16 @@ async def test_reader_of_one_session_exports_only_that(served):
         assert (await export(served, session, agent=agent, headers=headers)).status_code == 403
 
 
+async def test_session_whose_file_is_gone_is_refused(tmp_path):
+    async with serving(tmp_path) as served:
+        session = await say_something(served)
+    async with serving(tmp_path) as served:
+        for file in tmp_path.rglob("*.jsonl"):
+            file.unlink()
+        refused = await export(served, session)
+        assert (refused.status_code, "cannot be opened" in refused.text) == (409, True)
+
+
 @pytest.mark.parametrize(("session", "kind", "status"), [("nowhere", "json", 404), ("nowhere", "exe", 400)])
 async def test_invalid_export_is_refused(served, session, kind, status):
     assert (await export(served, session, kind)).status_code == status

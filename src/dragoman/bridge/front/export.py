@@ -45,7 +45,7 @@ class _Message(msgspec.Struct):
     id: int | None = None
     method: str | None = None
     params: Raw = Raw(b"{}")
-    error: Raw | None = None
+    error: Raw = Raw()
 
 
 class SessionExport:
@@ -109,7 +109,7 @@ async def _ask(viewer: Viewer, id_: int, method: str, params: dict[str, Any]) ->
                 size += len(line)
                 updates.append(bytes(message.params))
             elif message.method is None and message.id == id_:
-                if message.error is not None:
+                if bytes(message.error):
                     raise HttpError(409, "the session cannot be opened to read it; open it in the page first")
                 return updates
         if size > MAX_EXPORT_BYTES:
