@@ -46,14 +46,15 @@ def test_consecutive_slices_leave_nothing_out():
         assert seen == wanted
 
 
-def test_encoding_is_cached_per_epoch_and_number():
+def test_encoding_is_cached_from_the_second_use_on():
     run = run_of(3, 2)
     told = []
     run.count_copies(told.append)
-    assert run.encode(join) is run.encode(join)
-    assert run.encode(join, b"e", 7) == b"e.3.7 e.4.7 3 4"
-    assert run.encode(join, b"e", 7) is run.encode(join, b"e", 7)
-    assert run.encode(join, b"e", 8) == b"e.3.8 e.4.8 3 4"
+    forms = [(join,), (join, b"e", 7), (join, b"e", 8)]
+    assert [run.encode(*form) for form in forms] == [b"3 4", b"e.3.7 e.4.7 3 4", b"e.3.8 e.4.8 3 4"]
+    assert told == []
+    for form in forms:
+        assert run.encode(*form) is run.encode(*form)
     assert len(told) == 3
     assert run.copied_bytes == sum(told)
     run.forget_copies()
