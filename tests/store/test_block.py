@@ -239,3 +239,14 @@ def test_errors_name_another_format_or_damage_of_a_header():
         decode_header(block.replace(b'"dragoman":1', b'"dragoman":3'))
     with pytest.raises(ValueError, match="its header is damaged"):
         decode_header(block.replace(b'"cwd":"/"', b'"cwd":"."'))
+
+
+def test_block_is_ordinary_only_if_all_its_lines_are():
+    line = b'{"jsonrpc":"2.0","method":"session/update"}\n'
+    ordinary, mixed = Draft(), Draft()
+    ordinary.add_lines(line, is_ordinary=True)
+    mixed.add_lines(line)
+    mixed.add_lines(line, is_ordinary=True)
+    assert (ordinary.is_ordinary, mixed.is_ordinary) == (True, False)
+    ordinary.add_draft(mixed)
+    assert not ordinary.is_ordinary
