@@ -129,7 +129,7 @@ def test_bridges_that_list_a_session_learn_of_its_deletion(address, connection, 
 @pytest.mark.extended
 async def test_journal_stays_if_the_agent_does_not_delete_its_session(address, connection, tmp_path):
     header = new_header()
-    journals, logs = PostgresStore(address, "journal:dragoman"), PostgresStore(address, "log")
+    journals, logs = PostgresStore(address, "journal:dragoman"), PostgresStore(address, "log", lease_s=600)
     await write_session(journals, header)
     await journals.close()
     await write_session(logs, header)

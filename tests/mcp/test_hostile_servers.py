@@ -257,7 +257,10 @@ async def test_multi_line_secret_is_redacted_in_a_reason(bench):
 async def speaking_http(answer):
     """Serve HTTP with `answer(method, path, body, writer)`, which may write any bytes."""
 
+    writers = []
+
     async def serve(reader, writer):
+        writers.append(writer)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 method, path, _ = head.decode().split(" ", 2)
@@ -275,6 +278,9 @@ async def speaking_http(answer):
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 
 def reply(writer, message, status="200 OK", headers=""):

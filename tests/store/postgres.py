@@ -50,8 +50,10 @@ def bouncer(postgres):
 
 @pytest.fixture
 async def address(postgres):
-    """An empty database with the tables."""
-    return await make_database(postgres)
+    """An empty database with the tables. Removing hundreds of them at the end would take longer than a test may."""
+    made = await make_database(postgres)
+    yield made
+    postgres.drop_database(made)
 
 
 async def make_database(server, options=""):

@@ -185,6 +185,11 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {name} {options}")
         return self.address(name)
 
+    def drop_database(self, address: str) -> None:
+        """Delete a database, and end its connections."""
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {address.rpartition('/')[2]} WITH (FORCE)")
+
     def address(self, database: str) -> str:
         """Return the address of a database on this server."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{database}"

@@ -6,10 +6,11 @@ import logging
 
 import pytest
 
+from dragoman.mcp import client as mcp_client
 from dragoman.protocol import v1
 from tests.assistant.servers.talking import call, said, stdio, talking, text, write_agent_file
 from tests.mcp.servers.commands import scripted_http
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 def at(kind, address):
@@ -147,7 +148,8 @@ async def test_tools_added_during_the_session_are_sent_to_the_model(place):
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_tool_announced_before_a_result_is_in_the_next_request(place, transport):
+async def test_tool_announced_before_a_result_is_in_the_next_request(place, transport, monkeypatch):
+    monkeypatch.setattr(mcp_client, "LATE_ANNOUNCEMENT_TIMEOUT_S", PATIENCE_S)
     options = {"list_changed_in_call": True, "delay_s": {"list": 0.2}}
     replies = [call("one__echo"), call("one__added_1"), call("one__added_2", text="new"), text()]
     with scripted_http(options) as address:
