@@ -181,6 +181,7 @@ def test_registry_copy_is_replaced_completely_or_not_at_all(tmp_path, monkeypatc
             main(["update", wrong])
 
 
+@pytest.mark.extended
 def test_agent_is_checked_by_name(tmp_path):
     own(tmp_path, {"mine": {"command": sys.executable, "args": scripted([steps.Say("hello")])[1:]}})
     environment = {**os.environ, "DRAGOMAN_HOME": str(tmp_path)}

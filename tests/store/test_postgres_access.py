@@ -68,6 +68,7 @@ def command_lines():
             yield (process / "cmdline").read_bytes()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("means", ["variable", "file", "address"])
 async def test_a_password_and_certificate_work_and_stay_secret(member, means, tmp_path, monkeypatch, secured):
     shown = []

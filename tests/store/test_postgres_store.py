@@ -256,6 +256,7 @@ class TestDatabase:
         assert await database.fetch("SELECT * FROM noted") == []
         await database.close()
 
+    @pytest.mark.extended
     async def test_the_writable_host_is_used_after_a_failover(self, two_postgres):
         for server in two_postgres:
             execute(server.address("postgres"), "CREATE DATABASE pair")

@@ -58,6 +58,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.extended
 async def test_our_agent_breaks_no_rule_with_tools(script: Path):
     command = (*AGENT, "--model", f"script:{script}")
     turns = (ScriptTurn("one"), ScriptTurn("two"))
