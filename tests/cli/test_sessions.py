@@ -109,6 +109,21 @@ def test_all_pages_are_listed_with_distinct_ids():
     assert [row.split()[0] for row in rows] == ["session-aa1", "session-aa2", "session-b"]
 
 
+def test_table_has_the_latest_sessions_up_to_a_limit():
+    pages = listing(*([info(f"{page}{number:07}") for number in range(20)] for page in range(4)))
+    done = run(command=raw(pages, capabilities=FULL))
+    rows = done.stdout.splitlines()[1:]
+    assert (len(rows), rows[-1].split()[0]) == (50, "20000009")
+    assert done.stderr == "These are the latest 50; --limit N prints more, --cwd DIR fewer.\n"
+    for limit, expected in (("80", 80), ("100", 80)):
+        done = run("--limit", limit, command=raw(pages, capabilities=FULL))
+        assert (len(done.stdout.splitlines()) - 1, done.stderr) == (expected, "")
+    assert len(json.loads(run("--format", "json", command=raw(pages, capabilities=FULL)).stdout)) == 80
+    assert len(json.loads(run("--format", "json", "--limit", "3", command=raw(pages, capabilities=FULL)).stdout)) == 3
+    assert "expected a whole number above 0" in run("--limit", "0").stderr
+    assert "--limit needs list" in run("show", "x", "--limit", "3").stderr
+
+
 def test_list_of_a_directory_has_only_its_sessions(session_id, place):
     (place / "empty").mkdir(exist_ok=True)
     assert session_id in run("list", "--cwd", ".", "--format", "json", cwd=place).stdout

@@ -172,6 +172,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """Parse a number of things."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
 def port(text: str) -> int:
     """Parse a port number."""
     try:

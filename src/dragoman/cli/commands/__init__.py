@@ -418,6 +418,12 @@ def _sessions(name: str) -> CommandParser:
     shared.add_format(parser, formats)
     shared.add_output(parser, "the export")
     parser.add_argument("--long", action="store_true", help="list: print full ids and titles")
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=shared.count,
+        help="list: print at most N sessions, the latest first (default: 50 as text, all as json)",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--archived", action="store_true", help="list: only archived sessions")
     which.add_argument("--all", action="store_true", help="list: include archived sessions; delete: every session")

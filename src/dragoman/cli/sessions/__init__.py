@@ -4,6 +4,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
 
@@ -71,13 +72,22 @@ async def _list(agent: AgentConnection, options: argparse.Namespace) -> int:
     if options.archived:
         agent.check.method(SESSION_ARCHIVE)
     archived = "only" if options.archived else "include" if options.all else "exclude"
-    infos = [info async for info in agent.list_sessions(options.cwd, archived=archived)]
+    limit = options.limit or (None if options.format == "json" else SHOWN_SESSIONS)
+    infos: list[v1.SessionInfo] = []
+    has_more = False
+    async with aclosing(agent.list_sessions(options.cwd, archived=archived)) as listed:
+        async for info in listed:
+            if has_more := len(infos) == limit:
+                break
+            infos.append(info)
     if options.format == "json":
         print_json(encode([session_row(info) for info in infos]))
     elif infos:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         for line in table_lines(infos, width=width, long=options.long):
             print(line)
+        if has_more:
+            print(f"These are the latest {len(infos)}; --limit N prints more, --cwd DIR fewer.", file=sys.stderr)
     else:
         where = f" in {options.cwd}" if options.cwd else ""
         print(f"{one_line(agent.name)} has no {'archived ' * options.archived}sessions{where}.", file=sys.stderr)
@@ -263,6 +273,8 @@ def _check_words(options: argparse.Namespace) -> None:
         raise UsageError("--archived needs list, and --all needs list or delete")
     if options.older_than is not None:
         raise UsageError("--older-than needs delete")
+    if action != "list" and options.limit is not None:
+        raise UsageError("--limit needs list")
 
 
 def _check_deletion(options: argparse.Namespace) -> None:
@@ -271,9 +283,12 @@ def _check_deletion(options: argparse.Namespace) -> None:
         raise UsageError("no sessions given; expected delete ID, --all or --older-than 30d")
     if sum(ways) > 1:
         raise UsageError("delete takes IDs, --all or --older-than; use only one of them")
-    if options.archived:
-        raise UsageError("--archived needs list")
+    if options.archived or options.limit is not None:
+        raise UsageError(f"{'--archived' if options.archived else '--limit'} needs list")
 
+
+SHOWN_SESSIONS = 50
+"""Sessions in a table without `--limit`."""
 
 HEAD = ("ID", "TITLE", "UPDATED", "DIRECTORY")
 SHORT_ID = 8
