@@ -122,6 +122,7 @@ class ServedAgent:
         await self.sessions.labels.read()
         await self.delivery.histories.scan()
         self._tasks.spawn(self._sweep_regularly())
+        self._tasks.spawn(self.router.search.open_index())
 
     def begin_close(self) -> None:
         """Begin to stop the agent for good while viewers are still being notified of the stop."""
@@ -175,6 +176,7 @@ class ServedAgent:
         self.delivery.drop_stalled(now)
         self.sessions.recover_histories()
         self.sessions.release_unused()
+        self._tasks.spawn(self.router.search.update_index())
         if not self._is_idle():
             self._idle_since = None
             return

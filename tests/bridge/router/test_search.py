@@ -59,3 +59,26 @@ async def test_reader_of_one_session_searches_only_that_session(tmp_path):
         answer, hits = await search(reader, "needle")
         assert answer["result"] == {"searched": 1, "complete": True}
         assert {hit["sessionId"] for hit in hits} == {mine}
+
+
+async def test_deleted_session_and_lost_index_do_not_change_results(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    spec = agent(capabilities=RESUMING, store=str(store))
+    async with serve(tmp_path, spec) as served:
+        one = await join(served)
+        kept, deleted = await one.new(), await one.new()
+        await one.prompt(kept, {"say": "a needle"})
+        await one.prompt(deleted, {"say": "another needle"})
+        assert {hit["sessionId"] for hit in (await search(one, "needle"))[1]} == {kept, deleted}
+        await one.ask("session/delete", {"sessionId": deleted})
+        assert {hit["sessionId"] for hit in (await search(one, "needle", 2))[1]} == {kept}
+    [database] = tmp_path.rglob("search.db")
+    database.write_bytes(b"damaged " * 1000)
+    async with serve(tmp_path, spec) as served:
+        one = await join(served, extensions=True)
+        for number in (1, 2):
+            answer, hits = await search(one, "needle", number)
+            assert answer["result"] == {"searched": 1, "complete": True}
+            assert {hit["sessionId"] for hit in hits} == {kept}
+        assert database.read_bytes().startswith(b"SQLite format 3")

@@ -3,12 +3,15 @@
 history_store.py      the interface of both stores
 stored_histories.py   the histories that are not open, in the order of lists
 earlier_run.py        the facts that an earlier run left in a history
+history_index.py      the search index of the histories
 user_messages.py      the part of an agent's replay that a history does not have
 """
 
 from dragoman.bridge.delivery.earlier_run import EarlierRun
 from dragoman.bridge.delivery.file_histories import FileHistoryStore
+from dragoman.bridge.delivery.history_index import HistoryIndex
 from dragoman.bridge.delivery.history_store import HistoryStore, SessionDescription
+from dragoman.bridge.delivery.message_index import IndexedFile, SearchIndexError
 from dragoman.bridge.delivery.stored_histories import ListPlace, StoredHistory
 from dragoman.bridge.delivery.stream_item import StreamItem
 from dragoman.bridge.delivery.user_messages import AgentReplay, UserBlock, read_user_message
@@ -21,9 +24,12 @@ __all__ = [
     "EarlierRun",
     "FileHistoryStore",
     "History",
+    "HistoryIndex",
     "HistoryStore",
+    "IndexedFile",
     "ListPlace",
     "MessageRun",
+    "SearchIndexError",
     "SessionDescription",
     "StoredHistory",
     "StreamItem",

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from dragoman.bridge.delivery.earlier_run import EarlierRun, read_earlier
+from dragoman.bridge.delivery.history_index import HistoryIndex
 from dragoman.bridge.delivery.history_store import copy_messages
 from dragoman.bridge.delivery.stored_histories import GroupOf, StoredHistories, StoredHistory, one_group
 from dragoman.bridge.translation import Version
@@ -48,6 +49,7 @@ class DatabaseHistoryStore:
         self.stored = StoredHistories()
         self.is_shared = True
         self.group_of: GroupOf = one_group
+        self.index: HistoryIndex | None = None
         self.budget = budget
         self.tables = tables
         self.on_deleted: Callable[[str], None] | None = None

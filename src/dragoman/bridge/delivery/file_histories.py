@@ -13,7 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from dragoman.bridge.delivery.earlier_run import EarlierRun, read_earlier
+from dragoman.bridge.delivery.history_index import HistoryIndex
 from dragoman.bridge.delivery.history_store import copy_messages
+from dragoman.bridge.delivery.message_index import IndexedFile, MessageIndex
 from dragoman.bridge.delivery.stored_histories import GroupOf, StoredHistories, StoredHistory, one_group
 from dragoman.bridge.translation import Version
 from dragoman.errors import SessionUnreadableError
@@ -44,6 +46,8 @@ class FileHistoryStore:
         """Histories that are not open, by session."""
         self.is_shared = False
         self.group_of: GroupOf = one_group
+        self._index = HistoryIndex(MessageIndex(disk, directory / "search.db"), self._find_indexed)
+        self.index: HistoryIndex | None = self._index
         self._disk = disk
         self._directory = directory
         self._budget = budget
@@ -90,6 +94,7 @@ class FileHistoryStore:
     def put_away(self, history: History, stored: StoredHistory) -> None:
         history.drop()
         self.stored[stored.id] = stored
+        self._index.changed(stored.id)
 
     async def copy_for(self, history: History, session_id: str) -> list[tuple[Version, bytes]]:
         return await copy_messages(history, session_id)
@@ -113,10 +118,15 @@ class FileHistoryStore:
     def delete(self, session_id: str) -> None:
         if self.stored.pop(session_id, None) is not None:
             delete_beside(self.path_of(session_id))
+        self._index.removed(session_id)
 
     def path_of(self, session_id: str) -> Path:
         """Return the path of a session's history."""
         return self._directory / journal_name(session_id)
+
+    def _find_indexed(self, session_id: str) -> IndexedFile | None:
+        stored = self.stored.get(session_id)
+        return IndexedFile(session_id, stored.file, stored.head.start) if isinstance(stored, StoredFile) else None
 
     def _history(self, header: Header, file: HistoryFile, state: HistoryState) -> History:
         after = AfterFailure.SHOW

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from dragoman.bridge.delivery.earlier_run import EarlierRun
+from dragoman.bridge.delivery.history_index import HistoryIndex
 from dragoman.bridge.delivery.stored_histories import GroupOf, StoredHistories, StoredHistory
 from dragoman.bridge.envelope import rename_session
 from dragoman.bridge.translation import Version
@@ -34,6 +35,8 @@ class HistoryStore(Protocol):
     """Whether other nodes use the same store."""
     group_of: GroupOf
     """Returns the list group of a session."""
+    index: HistoryIndex | None
+    """The index for searching messages, or None. Then a search reads the histories."""
 
     def can_keep(self, session_id: str) -> bool:
         """Return whether the store accepts this session id."""

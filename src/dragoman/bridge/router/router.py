@@ -118,7 +118,7 @@ class Router:
             delivery=delivery, host=host, sessions=sessions, serve=self._begin_serving
         )
         self._files = FileRequests(settings.cwd, sessions)
-        self._search = SessionSearch(delivery, sessions)
+        self.search = SessionSearch(delivery, sessions)
         timeout_s = settings.agent_limits.open_timeout_s
         self._listing = SessionListing(timeout_s, delivery=delivery, host=host, sessions=sessions)
         self._labels = LabelRequests(timeout_s, host=host, sessions=sessions, listing=self._listing)
@@ -149,14 +149,15 @@ class Router:
             "_dragoman/queue/resume": self._session_requests.resume_queue,
             "_dragoman/files": self._files.find,
             "_dragoman/revert": self._files.revert,
-            "_dragoman/search": self._search.search,
+            "_dragoman/search": self.search.search,
             "_dragoman/inspect": self.inspector.inspect,
             LINK: self.links.make,
         }
 
     def close(self) -> None:
-        """Stop the thread that reads files."""
+        """Stop the threads that read files and the search index."""
         self._files.close()
+        self.search.close()
 
     async def greet(self, viewer: Viewer, line: bytes) -> bytes:
         """Answer the first message of a connection over HTTP. Refuse all requests except `initialize`."""
@@ -240,7 +241,7 @@ class Router:
         self._handshakes.viewer_left(viewer)
         self._questions.viewer_left(viewer)
         self.inspector.viewer_left(viewer)
-        self._search.viewer_left(viewer)
+        self.search.viewer_left(viewer)
         self.logins.viewer_left(viewer)
         if self._nodes is not None:
             self._nodes.viewer_left(viewer)
