@@ -89,7 +89,7 @@ async def test_groups_are_separate_lists_and_follow_the_labels(tmp_path):
 
 
 async def test_titles_and_projects_of_all_sessions_are_searched(tmp_path, monkeypatch):
-    monkeypatch.setattr("dragoman.bridge.router.session_pages._SEARCHED_AT_ONCE", 7)
+    monkeypatch.setattr("dragoman.bridge.delivery.stored_histories.SEARCHED_AT_ONCE", 7)
     labels = {290: {"title": "The Yellow plan"}, 291: {"title": "yellow, archived", "archived": True}}
     written = write_sessions(tmp_path, "one", 300, projects=2, labels=labels)
     async with serve(tmp_path) as served:
@@ -104,6 +104,9 @@ async def test_titles_and_projects_of_all_sessions_are_searched(tmp_path, monkey
         fresh = await one.new()
         await one.ask("session/set_title", {"sessionId": fresh, "title": "Yellow too"})
         assert ids(await ask(one, search="yellow", limit=1)) == [fresh]
+        await one.ask("session/set_title", {"sessionId": written[290], "title": "The blue plan"})
+        assert ids(await ask(one, search="yellow")) == [fresh, written[291]]
+        assert ids(await ask(one, search="blue")) == [written[290]]
 
 
 async def test_projects_have_their_latest_sessions_and_a_cursor(tmp_path):

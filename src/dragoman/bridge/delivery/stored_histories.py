@@ -7,7 +7,7 @@ does not change when other sessions are added or removed.
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,9 @@ from dragoman.store.naming import normalise
 
 ListPlace = tuple[int, str]
 """The place of a session in a list: the time of its last change, in milliseconds since 1970, and its id."""
+
+SEARCHED_AT_ONCE = 5_000
+"""Histories to search before other tasks run, which takes some milliseconds."""
 
 GroupOf = Callable[[str], str | None]
 """Returns the group of a session, or None if no list shows it."""
@@ -85,6 +88,8 @@ class StoredHistories(MutableMapping[str, StoredHistory]):
         self._group_of = group_of
         self._histories: dict[str, StoredHistory] = {}
         self._groups: dict[str, _Group] = {}
+        self._texts: dict[str, str] = {}
+        """The texts that a search in titles compares. They are made when they are first needed."""
         self._grouped: dict[str, str] = {}
         """The group of each session that is in a list."""
         for each in histories:
@@ -101,6 +106,34 @@ class StoredHistories(MutableMapping[str, StoredHistory]):
         orders = [group.all if cwd is None else group.by_cwd.get(normalise(cwd), []) for group in found]
         for place in heapq.merge(*(_backwards(order, before) for order in orders), reverse=True):
             yield self._histories[place[1]]
+
+    def search(
+        self,
+        words: Sequence[str],
+        groups: Iterable[str],
+        cwd: str | None,
+        text_of: Callable[[StoredHistory], str],
+    ) -> Iterator[list[StoredHistory]]:
+        """Yield the histories whose text has all words, in parts and in no order. Others may change in between.
+
+        `text_of` returns the text of a history. It is called again after the history or its label has changed.
+        """
+        found = [self._groups[name] for name in groups if name in self._groups]
+        for order in [group.all if cwd is None else group.by_cwd.get(normalise(cwd), []) for group in found]:
+            ids = [session_id for _, session_id in order]
+            for begin in range(0, len(ids), SEARCHED_AT_ONCE):
+                yield [
+                    stored
+                    for session_id in ids[begin : begin + SEARCHED_AT_ONCE]
+                    if (stored := self._histories.get(session_id)) is not None and self._has(stored, words, text_of)
+                ]
+
+    def _has(self, stored: StoredHistory, words: Sequence[str], text_of: Callable[[StoredHistory], str]) -> bool:
+        session_id = stored.header.id
+        text = self._texts.get(session_id)
+        if text is None:
+            text = self._texts[session_id] = text_of(stored)
+        return all(word in text for word in words)
 
     def count(self, group: str) -> int:
         """Return the number of sessions in a group."""
@@ -126,6 +159,7 @@ class StoredHistories(MutableMapping[str, StoredHistory]):
 
     def __delitem__(self, session_id: str) -> None:
         stored = self._histories.pop(session_id)
+        self._texts.pop(session_id, None)
         self.busy.pop(session_id, None)
         if (name := self._grouped.pop(session_id, None)) is not None:
             self._groups[name].remove(stored)

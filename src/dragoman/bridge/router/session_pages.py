@@ -4,7 +4,6 @@ The page shows the latest sessions first and requests more when the user scrolls
 sessions. So it requests facts about all of them here, such as the number of archived ones or the matches of a search.
 """
 
-import asyncio
 from collections.abc import Iterable
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar
@@ -12,7 +11,6 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from dragoman.bridge.delivery import ListPlace
 from dragoman.bridge.router.list_cursor import make_list_cursor, read_list_cursor, wrong_cursor
 from dragoman.bridge.router.reply import Reply
 from dragoman.bridge.sessions import GROUPS, SESSIONS, ListEntry, SessionLists
@@ -30,9 +28,6 @@ MAX_SEARCH_CHARS = 200
 PAGE_PROJECTS = 30
 PROJECT_SESSIONS = 5
 """Sessions shown per project. The user asks for the others."""
-
-_SEARCHED_AT_ONCE = 2_000
-"""Sessions to search before other tasks run, which takes some milliseconds."""
 
 
 class _SessionsParams(msgspec.Struct):
@@ -75,7 +70,9 @@ class SessionPages:
         if params.cursor is not None and before is None:
             raise wrong_cursor()
         if params.words:
-            found = await self._search(request.viewer, params, before)
+            groups = params.groups or GROUPS
+            found = await self._lists.search(request.viewer, params.words, groups, params.cwd, before)
+            found = found[: params.limit + 1]
         else:
             newest = self._lists.newest(request.viewer, params.groups or GROUPS, params.cwd, before)
             found = list(islice(newest, params.limit + 1))
@@ -103,23 +100,6 @@ class SessionPages:
         found = self._lists.newest(viewer, (SESSIONS,), cwd)
         return {"cwd": cwd, **self._page(params, list(islice(found, PROJECT_SESSIONS + 1)))}
 
-    async def _search(self, viewer: Viewer, params: _SessionsParams, before: ListPlace | None) -> list[ListEntry]:
-        """Return the sessions whose title or directory has all words."""
-        found: list[ListEntry] = []
-        while len(found) <= params.limit:
-            newest = self._lists.newest(viewer, params.groups or GROUPS, params.cwd, before)
-            some = list(islice(newest, _SEARCHED_AT_ONCE))
-            found += [each for each in some if self._fits(each, params.words)]
-            if len(some) < _SEARCHED_AT_ONCE:
-                break
-            before = some[-1].place
-            await asyncio.sleep(0)
-        return found[: params.limit + 1]
-
-    def _fits(self, listed: ListEntry, words: list[str]) -> bool:
-        text = f"{self._lists.title_of(listed)} {last_name(listed.cwd)}".lower()
-        return all(word in text for word in words)
-
     def _page(self, params: _SessionsParams, found: list[ListEntry]) -> dict[str, Any]:
         """Describe a page of a list. `found` has one session more than the page if there is a next page."""
         shown = found[: params.limit]
@@ -142,8 +122,3 @@ def _read(request: ViewerRequest, form: type[_Form]) -> _Form:
         return msgspec.json.decode(bytes(request.params) or b"{}", type=form)
     except BAD_JSON as error:
         raise RpcError(ErrorCode.INVALID_PARAMS, f"params: {error}") from None
-
-
-def last_name(path: str) -> str:
-    """Return the last part of a path, by which the page names a project."""
-    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]

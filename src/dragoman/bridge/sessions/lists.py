@@ -4,8 +4,9 @@ A list has the sessions of some groups (`labels.GROUPS`), of one or all director
 begins after the place of the last session of the previous page.
 """
 
+import asyncio
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dragoman.bridge.delivery import HistoryStore, ListPlace, StoredHistory
@@ -54,6 +55,21 @@ class SessionLists:
         stored = self._histories.stored.newest(wanted, cwd, before)
         there = (ListEntry(each.place, each) for each in stored)
         return heapq.merge(sorted(here, key=_place_of, reverse=True), there, key=_place_of, reverse=True)
+
+    async def search(
+        self, viewer: Viewer, words: Sequence[str], groups: Iterable[str], cwd: str | None, before: ListPlace | None
+    ) -> list[ListEntry]:
+        """Return the sessions of a list whose title or directory has all words, latest first, after a place."""
+        wanted = frozenset(groups)
+        is_scoped = viewer.access.session_id is not None
+        opened = self.newest(viewer, wanted, cwd) if is_scoped else self._open_ones(wanted, cwd)
+        found = [each for each in opened if all(word in self._text_of(each) for word in words)]
+        if not is_scoped:
+            for part in self._histories.stored.search(words, wanted, cwd, self._text_of_stored):
+                found += [ListEntry(each.place, each) for each in part]
+                await asyncio.sleep(0)
+        unique = {each.id: each for each in found if before is None or each.place < before}  # one may just be opened
+        return sorted(unique.values(), key=_place_of, reverse=True)
 
     def newest_projects(self, viewer: Viewer, before: ListPlace | None, most: int) -> list[tuple[ListPlace, str]]:
         """Return the directories of the sessions that users started, each with the place of its latest session."""
@@ -126,6 +142,12 @@ class SessionLists:
             **describe_label(label),
         }
 
+    def _text_of(self, listed: ListEntry) -> str:
+        return f"{self.title_of(listed)} {last_name(listed.cwd)}".lower()
+
+    def _text_of_stored(self, stored: StoredHistory) -> str:
+        return self._text_of(ListEntry(stored.place, stored))
+
     def _regroup(self, session_id: str) -> None:
         self._histories.stored.regroup(session_id)
 
@@ -145,6 +167,11 @@ class SessionLists:
             return
         if (before is None or listed.place < before) and (cwd is None or normalise(listed.cwd) == normalise(cwd)):
             yield listed
+
+
+def last_name(path: str) -> str:
+    """Return the last part of a path, by which the page names a project."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _place_of(listed: ListEntry) -> ListPlace:
