@@ -102,3 +102,12 @@ def test_dropped_tail_uses_no_budget():
     other = Tail(budget, 0)
     other.extend(1, lines(100), 0)
     assert kept.start < 1_000  # there is room for both
+
+
+def test_numbers_of_messages_leave_out_records():
+    tail = Tail(TailBudget(MIB, MIB), start=0)
+    tail.extend(2, lines(2), 0)
+    tail.extend(5, lines(3), 0)
+    assert tail.numbers_after(0, 9) == [2, 3, 5, 6, 7]
+    assert tail.numbers_after(2, 3) == [3, 5, 6]
+    assert tail.numbers_after(7, 9) == []

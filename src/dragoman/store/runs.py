@@ -273,6 +273,11 @@ class Tail:
             wanted = [mark(run) for run in wanted]
         return slice_runs(wanted, after, reached, max_bytes)
 
+    def numbers_after(self, after: int, limit: int) -> list[int]:
+        """Return the numbers of up to `limit` messages after a line."""
+        runs = self._runs[bisect_right(self._lasts, after) :][:limit]
+        return [seq for run in runs for seq in range(max(run.first, after + 1), run.last + 1)[:limit]][:limit]
+
     def hold(self) -> None:
         """Drop nothing until `release`."""
         self.is_held = True

@@ -11,7 +11,7 @@ from tests.bridge.front.sockets import dial, open_session, order
 from tests.bridge.front.sockets import until_answer as until_answer_by_socket
 
 LONG_PATIENCE_S = 3 * PATIENCE_S
-"""Two HTTP/2 stacks in Python need over two seconds of the processor for 20 MB, which takes longer beside other work."""
+"""Two HTTP/2 stacks in Python need over two seconds of the processor for 20 MB."""
 
 of_size = pytest.mark.parametrize("size", [5_000_000, pytest.param(20_000_000, marks=pytest.mark.extended)])
 

@@ -222,7 +222,7 @@ class ViewerOutbox:
                 stream.wake()
             if self._queue.waiting:
                 self._wake_connection()
-        else:
+        elif not subscription.pass_over():
             self._ready[subscription] = None
             if self._stream is not None:
                 self._stream.wake()

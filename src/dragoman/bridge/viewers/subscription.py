@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _MAX_SKIPS = 1_000
 """Own prompts that are remembered as not to be shown. A viewer that returns with an older cursor sees them."""
 
+_MAX_PASSED = 8
+"""Messages that are compared with the viewer's own prompts before its stream is woken."""
+
 
 class Subscription:
     """One viewer on one session. Without a journal it is a stream that was opened before the session."""
@@ -110,6 +113,23 @@ class Subscription:
         if self._is_direct_due(self.history):
             return True
         return not self._fetching and self.cursor < self._limit(self.history)
+
+    def pass_over(self) -> bool:
+        """Move to the end of the journal if it has no more messages for this viewer. Return whether it has none.
+
+        A turn begins with the viewer's own prompt and ends with a record that no viewer receives. Without this, both
+        would wake the viewer's stream for nothing.
+        """
+        history = self.history
+        if history is None or self.queue.waiting or self._fetching:
+            return False
+        if self.cursor < max(history.tail.start, self.edge.silent_until):
+            return False
+        numbers = history.tail.numbers_after(self.cursor, _MAX_PASSED + 1)
+        if len(numbers) > _MAX_PASSED or not self._skips.keys() >= set(numbers):
+            return False
+        self.cursor = max(self.cursor, history.end)
+        return True
 
     def pull(self, max_bytes: int, *, numbered: bool) -> tuple[list[StreamItem], int]:
         """Return the next messages that fit, at least one if there is any, and their size."""
