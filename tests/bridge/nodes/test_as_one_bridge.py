@@ -56,6 +56,10 @@ ELSEWHERE = {
         "session_id_may_be_any_string": FILES,
         "idle_sessions_have_no_open_files": FILES,
     },
+    "delivery/loop_thread": {
+        "reused_session_id_syncs_in_a_thread": FILES,
+        "journals_are_searched_in_a_thread": FILES,
+    },
     "delivery/viewers": {
         "stream_of_an_unknown_session_is_refused": "a session that cannot be: another node may have it",
         "stalled_viewer_is_dropped_and_can_reconnect": "a moment in which another node may show nothing",
@@ -117,6 +121,7 @@ ELSEWHERE = {
     },
     "agent_host/crashing": {
         "agent_without_viewers_restarts_only_when_needed": ONE_AGENT,
+        "two_loads_during_a_crash_start_one_agent": ONE_AGENT,
         "idle_agent_is_stopped_and_restarted_when_needed": ONE_AGENT,
         "bridge_stop_ends_agents_and_journals_the_end_of_the_turn": BRIDGE,
         "journal_records_the_end_of_a_crashed_turn": FILES,
