@@ -125,8 +125,7 @@ class FileHistoryStore:
         return self._directory / journal_name(session_id)
 
     def _find_indexed(self, session_id: str) -> IndexedFile | None:
-        stored = self.stored.get(session_id)
-        return IndexedFile(session_id, stored.file, stored.head.start) if isinstance(stored, StoredFile) else None
+        return IndexedFile(session_id, str(self.path_of(session_id))) if session_id in self.stored else None
 
     def _history(self, header: Header, file: HistoryFile, state: HistoryState) -> History:
         after = AfterFailure.SHOW

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.bridge.delivery.message_text import MessageText, MessageTexts, Role
 from dragoman.errors import DragomanError
-from dragoman.store.block_log import BlockReader, LogPosition
-from dragoman.store.disk import Disk
+from dragoman.store.block_log import BlockReader, LogPosition, read_head
+from dragoman.store.disk import READ, Disk
 from dragoman.store.runs import MessageRun
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class IndexedFile(NamedTuple):
 
     session_id: str
     path: str
-    start: LogPosition
+    start: LogPosition | None = None
+    """The position of its first line. None if it has to be read from the file."""
 
 
 class IndexedMessage(NamedTuple):
@@ -159,14 +160,19 @@ class MessageIndex:
     def _add(self, database: "sqlite3.Connection", file: IndexedFile, size: int) -> None:
         query = "SELECT number, begin_sum, offset, last, sum FROM session WHERE id = ?"
         known = database.execute(query, (file.session_id,)).fetchone()
-        position = file.start
-        if known is not None and known[1] == file.start.checksum and known[2] <= size:
+        start = file.start or self._read_start(Path(file.path))
+        if start is None:
+            self._remove(database, file.session_id)
+            return
+        if known is not None and known[1] == start.checksum and known[2] <= size:
             position = LogPosition(*known[2:])
-        messages, position = self._read_messages(file, position)
+        else:
+            position = start
+        messages, position = self._read_messages(Path(file.path), start, position)
         number = None if known is None else known[0]
         if number is not None:
             self._remove_messages(database, number, position.last)
-        row = (number, file.session_id, size, file.start.checksum, position.offset, position.last, position.checksum)
+        row = (number, file.session_id, size, start.checksum, position.offset, position.last, position.checksum)
         number = database.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)", row).lastrowid
         for message in messages:
             if not message.text:
@@ -176,12 +182,28 @@ class MessageIndex:
             database.execute("INSERT INTO content (rowid, text) VALUES (?, ?)", (at, message.text))
         self.sizes[file.session_id] = size
 
-    def _read_messages(self, file: IndexedFile, position: LogPosition) -> tuple[list[MessageText], LogPosition]:
+    def _read_start(self, path: Path) -> LogPosition | None:
+        """Return the position of the first line of a history, or None if it cannot be read."""
+        try:
+            fd = self._disk.open(path, READ)
+        except OSError:
+            return None
+        try:
+            head = read_head(fd, path)
+        except (OSError, DragomanError):
+            return None
+        finally:
+            os.close(fd)
+        return None if head is None else head.start
+
+    def _read_messages(
+        self, path: Path, start: LogPosition, position: LogPosition
+    ) -> tuple[list[MessageText], LogPosition]:
         """Return the messages after a position, or all if the file was replaced, and the position of the last read."""
         try:
-            reader = BlockReader(self._disk, Path(file.path), position)
+            reader = BlockReader(self._disk, path, position)
         except OSError:
-            return [], file.start
+            return [], start
         try:
             texts, messages, before = MessageTexts(), list[MessageText](), position
             while blocks := reader.read():
@@ -190,11 +212,11 @@ class MessageIndex:
                 messages += texts.feed(runs)
             is_replaced = reader.damage is not None and not reader.damage.torn and not messages
         except (OSError, DragomanError):
-            return [], file.start
+            return [], start
         finally:
             reader.close()
-        if is_replaced and before != file.start:
-            return self._read_messages(file, file.start)
+        if is_replaced and before != start:
+            return self._read_messages(path, start, start)
         return [*messages, *texts.finish()], before
 
     def _remove(self, database: "sqlite3.Connection", session_id: str) -> None:

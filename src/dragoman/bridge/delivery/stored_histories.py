@@ -129,10 +129,9 @@ class StoredHistories(MutableMapping[str, StoredHistory]):
                 ]
 
     def _has(self, stored: StoredHistory, words: Sequence[str], text_of: Callable[[StoredHistory], str]) -> bool:
-        session_id = stored.header.id
-        text = self._texts.get(session_id)
+        text = self._texts.get(stored.id)
         if text is None:
-            text = self._texts[session_id] = text_of(stored)
+            text = self._texts[stored.id] = text_of(stored)
         return all(word in text for word in words)
 
     def count(self, group: str) -> int:
