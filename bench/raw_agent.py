@@ -117,6 +117,12 @@ class RawAgent:
             raise MissingError("the processor's time of another process is read on Linux only")
         return time.clock_gettime((~self._process.pid << 3) | CPU_CLOCK)
 
+    def count_descriptors(self) -> int:
+        """Return the number of open descriptors of the agent. Raises MissingError."""
+        if sys.platform != "linux":
+            raise MissingError("the descriptors of another process are counted on Linux only")
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
     def read_rss_bytes(self) -> int:
         """Return the resident memory of the agent."""
         try:

@@ -39,7 +39,9 @@ class Before:
 
     def files(self):
         """Return the suffixes of all journal files, or None if journals are in a database."""
-        return None if self.path is None else [path.suffix for path in self.path.parent.iterdir() if path.is_file()]
+        if self.path is None:
+            return None
+        return [path.suffix for path in self.path.parent.iterdir() if path.is_file() and path.name != "search.db"]
 
     @property
     def at_agent(self):
