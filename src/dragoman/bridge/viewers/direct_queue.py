@@ -52,7 +52,7 @@ class DirectQueue:
         self._named = 0
         """The last message that the viewer has named."""
         self._keep_bytes = keep_bytes
-        self._kept: deque[DirectMessage] = deque()
+        self._kept: deque[DirectMessage] | None = None
         self._kept_bytes = 0
 
     def put(self, direct: DirectMessage) -> None:
@@ -104,8 +104,8 @@ class DirectQueue:
         Without a number, the viewer has the messages up to the last one that it named.
         """
         number = self._named if number is None else number
-        again = [direct for direct in self._kept if direct.number > number]
-        self._kept.clear()
+        again = [direct for direct in self._kept or () if direct.number > number]
+        self._kept = None
         self._kept_bytes = 0
         self.number = self._named = min(self.number, number)
         self._backlog.bytes += sum(len(direct.data) for direct in again)
@@ -116,8 +116,13 @@ class DirectQueue:
         direct.number = self.number
         self._backlog.bytes -= len(direct.data)
         if self._keep_bytes:
-            self._kept.append(direct)
-            self._kept_bytes += len(direct.data)
-            while self._kept_bytes > self._keep_bytes and len(self._kept) > 1:
-                self._kept_bytes -= len(self._kept.popleft().data)
+            self._keep(direct)
         return direct
+
+    def _keep(self, direct: DirectMessage) -> None:
+        """Keep a message until the viewer names it or a later one."""
+        kept = self._kept = deque() if self._kept is None else self._kept
+        kept.append(direct)
+        self._kept_bytes += len(direct.data)
+        while self._kept_bytes > self._keep_bytes and len(kept) > 1:
+            self._kept_bytes -= len(kept.popleft().data)
