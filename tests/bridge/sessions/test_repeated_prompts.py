@@ -32,6 +32,7 @@ async def crash(served, viewer):
     starts = served.router.inspector.traffic.starts
     viewer.start_prompt(session, {"exit": 3})
     await until(lambda: served.router.inspector.traffic.starts > starts and served.host.is_ready)
+    await viewer.prompt(session)  # the agent has it again, so that the close ends its phase
     await viewer.ask("session/close", {"sessionId": session})
 
 
