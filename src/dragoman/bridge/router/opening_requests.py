@@ -41,6 +41,10 @@ FORK_KEY = "dragoman/fork"
 """Key in `_meta` of the answer to a fork that has only a part of its parent's history."""
 
 
+_MAX_MISSED = 2_000
+"""Records that a viewer with a history in parts may have missed. If it has missed more, it reads the end again."""
+
+
 class OpeningRequests:
     """Opens sessions for the viewers of one agent."""
 
@@ -123,6 +127,8 @@ class OpeningRequests:
         else:
             if had_history:
                 session.begin_replay(request)
+                if _is_paged(request):  # it reads the journal meanwhile, and what the agent adds follows
+                    self._serve(request, session)
             answer = await session.open_at_agent(request)
             is_passing = had_history and answer.error is not None and answer.error.code in PASSING
             if answer.is_error and not (session.state == "gone" or is_passing):
@@ -303,16 +309,19 @@ class OpeningRequests:
         # A load begins at the start. A resume continues at the viewer's position, or at the end. A relay cannot
         # withdraw messages that it has passed on, so without a valid cursor it continues at the end.
         cursor = 0
+        is_paged = _is_paged(request) and (not fits or (wanted is not None and end - wanted.seq > _MAX_MISSED))
         is_relay = viewer.has_cursors and not viewer.knows_extensions
         if not request.wants_replay and (wanted is None or (is_relay and not fits)):
             cursor = end if here is None else here.position
         if wanted is not None and fits:
             cursor = wanted.seq
         has_history = here is not None or (wanted is not None and fits)
+        if is_paged:
+            cursor, has_history, fits = end, True, False
         subscription = session.subscribe(viewer, cursor, has_history=has_history)
         is_reset = wanted is not None and not fits
         self._sessions.announcements.session_opened(session, viewer, after=cursor, reset=is_reset)
-        self._answer(request, session, subscription, end, is_reset=is_reset)
+        self._answer(request, session, subscription, end, is_reset=is_reset, is_paged=is_paged)
         self._sessions.questions.viewer_joined(session, viewer)
 
     def _answer(
@@ -323,14 +332,17 @@ class OpeningRequests:
         end: int,
         *,
         is_reset: bool = False,
+        is_paged: bool = False,
     ) -> None:
         """Answer a request that opened a session, after its records. In version 2 the state precedes the answer."""
         if request.viewer.version == V2:
             request.viewer.send(session.describe_state(), subscription, end)
-        result = self._result(request, session, end, is_reset=is_reset)
+        result = self._result(request, session, end, is_reset=is_reset, is_paged=is_paged)
         request.answer_opened(result, subscription, end)
 
-    def _result(self, request: ViewerRequest, session: ServedSession, end: int, *, is_reset: bool) -> dict[str, Any]:
+    def _result(
+        self, request: ViewerRequest, session: ServedSession, end: int, *, is_reset: bool, is_paged: bool
+    ) -> dict[str, Any]:
         # Over HTTP the answer names the session, as in the proposal's examples. Clients open its stream by that id.
         named = {"sessionId": session.id} if request.viewer.over_http else {}
         setup = session.setup.fields
@@ -342,7 +354,15 @@ class OpeningRequests:
         own |= {"title": session.info.title, "asked": self._sessions.questions.count_for(session, request.viewer)}
         if is_reset:
             own["reset"] = True
+        if is_paged and end > 0:
+            own["before"] = session.history.cursor(end)
         return {**named, **setup, "_meta": {"dragoman": own}}
+
+
+def _is_paged(request: ViewerRequest) -> bool:
+    """Return whether a viewer loads a session without its history, which it then requests in parts."""
+    own = fields_of(fields_of(fields_of(request.params).get("_meta", UNSET)).get("dragoman", UNSET))
+    return request.wants_replay and request.viewer.knows_extensions and is_given(own.get("paged"))
 
 
 def _wanted_cursor(request: ViewerRequest, session: ServedSession) -> Cursor | None:

@@ -25,6 +25,7 @@ from dragoman.bridge.router.answer_links import LINK, AnswerLinks, LinkedQuestio
 from dragoman.bridge.router.code_register import CodeRegister
 from dragoman.bridge.router.file_requests import FileRequests
 from dragoman.bridge.router.handshake import ViewerHandshakes
+from dragoman.bridge.router.history_requests import FIND, HISTORY, SETTINGS_BEFORE, HistoryRequests
 from dragoman.bridge.router.inspection import WireInspector
 from dragoman.bridge.router.label_requests import LabelRequests
 from dragoman.bridge.router.listing import SessionListing
@@ -58,6 +59,9 @@ _REQUESTS_OF_READERS = _NAMING_A_SESSION | {
     "_dragoman/sessions",
     "_dragoman/projects",
     "_dragoman/search",
+    HISTORY,
+    SETTINGS_BEFORE,
+    FIND,
 }
 _NOTIFICATIONS_OF_READERS = frozenset({LEAVE})
 
@@ -66,6 +70,9 @@ _NO_SESSION = {
     "problem": "sessionId is missing or not a string; session/list returns all ids",
     "expected": "a string",
 }
+
+_READING = frozenset({HISTORY, SETTINGS_BEFORE, FIND})
+"""Requests about the history that a viewer reads. It may be a copy of another node's."""
 
 _REOPENING = frozenset({methods.SESSION_LOAD.name, methods.SESSION_RESUME.name})
 _OPENING = _REOPENING | {methods.SESSION_NEW.name, methods.SESSION_FORK.name}
@@ -119,6 +126,7 @@ class Router:
         )
         self._files = FileRequests(settings.cwd, sessions)
         self.search = SessionSearch(delivery, sessions)
+        self._history = HistoryRequests()
         timeout_s = settings.agent_limits.open_timeout_s
         self._listing = SessionListing(timeout_s, delivery=delivery, host=host, sessions=sessions)
         self._labels = LabelRequests(timeout_s, host=host, sessions=sessions, listing=self._listing)
@@ -150,6 +158,9 @@ class Router:
             "_dragoman/files": self._files.find,
             "_dragoman/revert": self._files.revert,
             "_dragoman/search": self.search.search,
+            HISTORY: self._history.history,
+            SETTINGS_BEFORE: self._history.settings,
+            FIND: self._history.find,
             "_dragoman/inspect": self.inspector.inspect,
             LINK: self.links.make,
         }
@@ -196,7 +207,7 @@ class Router:
         """Handle a message here, or pass it to another node, if that one owns its session or waits for it."""
         if nodes.pass_back(viewer, message, line):
             return
-        session_id = None if message.method is None else session_of(message.params)
+        session_id = None if message.method is None or message.method in _READING else session_of(message.params)
         if session_id is None or not viewer.sees(session_id) or self._sessions.find(session_id) is not None:
             self._handle(viewer, message, line)
         else:
@@ -242,6 +253,7 @@ class Router:
         self._questions.viewer_left(viewer)
         self.inspector.viewer_left(viewer)
         self.search.viewer_left(viewer)
+        self._history.viewer_left(viewer)
         self.logins.viewer_left(viewer)
         if self._nodes is not None:
             self._nodes.viewer_left(viewer)
