@@ -77,11 +77,12 @@ declare namespace page {
   };
   /** The work on the last message of the user. */
   type OpenTurn = {
-    item: MessageItem;
+    /** Null if the message is in the part of the history before. */
+    item: MessageItem | null;
     from: number | null;
     until: number | null;
     tokens: number | null;
-    costBefore: acp.Cost | null;
+    costBefore: acp.Cost | null | undefined;
     cost: acp.Cost | null;
     isOver: boolean;
   };
@@ -90,6 +91,8 @@ declare namespace page {
     id: string;
     time: number | null;
     call: Call;
+    /** The fields of the call that updates have set. */
+    given: Partial<Call>;
     terminals: Map<string, string>;
     exit?: { exit_code?: number | null; signal?: string | null };
   };
@@ -289,6 +292,11 @@ declare namespace bridge {
   /** A place where words were said: `_dragoman/found`. */
   type SearchHit = { sessionId: string; seq: number; role: "user" | "agent"; before: string; match: string; after: string };
 
+  /** A part of a history, and the cursor of the part before it. */
+  type HistoryPart = { updates: Array<{ update: acp.SessionUpdate; time: number; seq: number }>; before: string | null };
+  /** A place of a text in a session: the item that begins at a record, and the number of places before it there. */
+  type FoundPlace = { seq: number; nth: number; role: string; before: string; match: string; after: string };
+
   /** A share, as ./shares tells it; times are milliseconds since 1970. */
   type ShareFacts = { id: string; agent: string | null; session: string | null; title: string; created: number; expires: number; opened: boolean };
 
@@ -340,6 +348,9 @@ declare namespace bridge {
     "_dragoman/models/offers": { params: {}; result: Offers };
     "_dragoman/models/connect": { params: ModelWish & { cwd?: string; sessionId?: string }; result: Connected };
     "_dragoman/agents/choose": { params: { agent: string | null }; result: {} };
+    "_dragoman/history": { params: { sessionId: string; before: string; to?: number }; result: HistoryPart };
+    "_dragoman/settings": { params: { sessionId: string; before: string }; result: { updates: acp.SessionUpdate[] } };
+    "_dragoman/find": { params: { sessionId: string; query: string }; result: { hits: FoundPlace[]; complete: boolean } };
     "_dragoman/search": { params: { query: string; searchId: number }; result: { searched: number; complete: boolean } };
     "_dragoman/inspect": { params: { on: boolean }; result: { entries?: WireEntry[] } };
   };

@@ -1,5 +1,9 @@
 """The page's transcript of a session's updates and status."""
 
+import random
+
+from tests.bridge.history_parts import random_updates
+
 
 def chunk(kind, text, message_id=None, **more):
     """Return an update with a piece of text."""
@@ -146,3 +150,84 @@ async def test_turn_time_ends_with_its_work(modules):
         (chunk("agent_message", "unasked", "5"), 60_000),
     ]
     assert await modules.run("session/transcript", body, updates) == [300, 500]
+
+
+FACTS = """
+  const facts = ({ items, plan, usage, commands, servers, title, turn, tools, entities, firstTurn }) => ({
+    items: items.map(({ version, given, updates, place, terminals, ...item }) => ({
+      ...item, terminals: terminals && [...terminals],
+    })),
+    plan, usage, commands, servers, title, turn: turn && { ...turn, item: turn.item?.n },
+    first: firstTurn?.item.n, known: [[...tools.keys()].sort(), [...entities.keys()].sort()],
+    same: [...tools.values(), ...entities.values()].every((item) => items[item.n] === item),
+  });
+"""
+
+JOIN = """
+  const [updates, cuts] = values;
+  const read = (from, to, isWhole) => {
+    const made = new m.Transcript({ isWhole });
+    updates.slice(from, to).forEach(([update, time]) => made.apply(structuredClone(update), time));
+    return made;
+  };
+  const whole = read(0, updates.length, true);
+  const ends = [...cuts, updates.length];
+  const joined = read(ends.at(-2), ends.at(-1), false);
+  for (let n = ends.length - 3; n >= 0; n -= 1) joined.prepend(read(ends[n], ends[n + 1], n === 0));
+  for (const each of [whole, joined]) each.endTurn();
+  return [facts(whole), facts(joined)];
+"""
+
+
+def history(random, count):
+    """Return updates with their times, as parts of a history have them: a message of the user is in one part."""
+    updates = random_updates(random, count)
+    updates += [
+        {"sessionUpdate": "session_message_chunk", "messageId": "m", "content": {"type": "text", "text": f"{n}"}}
+        for n in range(5)
+    ]
+    updates += [chunk("agent_message", "", random.choice("ab"), _meta={"dragoman/void": True}) for _ in range(3)]
+    random.shuffle(updates)
+    return [(update, 1_000 * at) for at, update in enumerate(updates)]
+
+
+async def test_joined_parts_equal_the_whole_history(modules):
+    for seed in range(30):
+        chance = random.Random(seed)
+        updates = history(chance, 5 * 2 ** (seed % 7))
+        kinds = [update["sessionUpdate"] for update, _ in updates]
+        cuts = sorted({0, *(chance.randrange(len(updates)) for _ in range(chance.randrange(1, 9)))})
+        cuts = [0, *(at for at in cuts[1:] if {kinds[at - 1], kinds[at]} != {"user_message_chunk"})]
+        if len(cuts) == 1:
+            cuts.append(len(updates))
+        whole, joined = await modules.run("session/transcript", FACTS + JOIN, updates, cuts)
+        assert joined == whole, f"seed {seed}"
+
+
+async def test_settings_of_earlier_parts_do_not_replace_later_ones(modules):
+    body = """
+      const [plan, usage] = values;
+      const part = (...updates) => {
+        const made = new m.Transcript({ isWhole: false });
+        updates.forEach((update) => made.apply(update, 1));
+        return made;
+      };
+      const user = { sessionUpdate: "user_message_chunk", content: { type: "text", text: "x" } };
+      const [one, two, three] = [part(user, usage(7)), part(plan("pending")), part(user, usage(9))];
+      const found = part(plan("completed"), usage(4));
+      const sums = [];
+      for (const each of [one, two, three]) {
+        each.endTurn();
+        each.adopt(found);
+        sums.push([each.items[0]?.turn?.cost?.amount ?? null, each.plan?.[0].status ?? null, each.usage.used]);
+      }
+      return sums;
+    """
+    helpers = """
+      values = [
+        (status) => ({ sessionUpdate: "plan", entries: [{ content: "x", priority: "low", status }] }),
+        (used) => ({ sessionUpdate: "usage_update", used, size: 9, cost: { amount: used, currency: "USD" } }),
+      ];
+    """
+    sums = await modules.run("session/transcript", helpers + body)
+    assert sums == [[3, None, 7], [None, "pending", 4], [5, None, 9]]

@@ -1,12 +1,14 @@
 /**
- * The transcript of the open session. It shows the newest part. Older items are added when the user scrolls up, and
- * removed again while the page follows the newest.
+ * The transcript of the open session. It shows the end first. Only the items near the visible part are in the document
+ * (`item_window.js`), and earlier parts of the history are loaded when the user scrolls up.
  */
 
+import { explain } from "../connection/failure.js";
 import { el, fill } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { isMessage } from "../session/transcript.js";
 import { CompactionView } from "./compaction.js";
+import { ItemWindow } from "./item_window.js";
 import { MessageView } from "./message.js";
 import { SessionMessageView } from "./session_message.js";
 import { SubagentView } from "./subagent.js";
@@ -15,22 +17,24 @@ import { ToolCallView } from "./tool_call.js";
 import { Scroller } from "./scroller.js";
 import { drawStage, endNote, noticeNote } from "./stage.js";
 
-const FIRST_ITEMS = 60;
-const MORE_ITEMS = 60;
-const MOST_ITEMS = 400;
+// An earlier part is loaded when its place is so near, in heights of the visible part.
+const NEAR_HEIGHTS = 3;
+const REVEALED_MS = 3_000;
 
 export class Conversation {
   /** @type {page.App} */
   #app;
   /** @type {page.Session | null} */
   #session = null;
-  /** @type {Map<page.Item, page.ItemView>} */
-  #views = new Map();
-  #first = 0;
-  #end = 0;
   /** @type {Set<page.Item>} */
   #changed = new Set();
+  /** @type {page.Item | undefined} */
+  #last = undefined;
+  #isLoading = false;
+  #hasFailed = false;
+  #box;
   #scroller;
+  #window;
   #older = el("div", { class: "older" });
   #list = el("div", { class: "items", role: "log", "aria-live": "off", "aria-label": "Conversation" });
   #tail = el("div", { class: "tail" });
@@ -44,14 +48,16 @@ export class Conversation {
    */
   constructor(root, app) {
     this.#app = app;
-    const column = el("div", { class: "column" }, this.#older, this.#list, this.#tail);
-    const box = el("div", { class: "scroll", tabindex: "-1" }, column);
-    this.#scroller = new Scroller(box, column);
-    root.append(box, this.#stage, this.#scroller.button);
-    new IntersectionObserver(([entry]) => entry.isIntersecting && this.#addOlder(), {
-      root: box,
-      rootMargin: "400px",
-    }).observe(this.#older);
+    const column = el("div", { class: "column" });
+    this.#box = el("div", { class: "scroll", tabindex: "-1" }, column);
+    this.#scroller = new Scroller(this.#box, column, this.#list);
+    this.#window = new ItemWindow(this.#box, this.#list, { scroller: this.#scroller, make: (item) => this.#make(item) });
+    column.append(this.#older, ...this.#window.elements, this.#tail);
+    root.append(this.#box, this.#stage, this.#scroller.button);
+    this.#box.addEventListener("scroll", () => onFrame(this.#job), { passive: true });
+    new ResizeObserver(() => onFrame(this.#job)).observe(this.#box);
+    addEventListener("beforeprint", () => this.#window.showAll());
+    addEventListener("afterprint", () => this.#window.showPart());
     for (const name of ["session", "connection", "agent", "introduction"]) app.state.addEventListener(name, () => this.#react());
     this.#react();
   }
@@ -71,6 +77,7 @@ export class Conversation {
     const restart = () => this.#restart();
     const listeners = {
       items,
+      older: () => this.#sync(),
       questions: () => onFrame(this.#drawState),
       reset: restart,
       phase: restart,
@@ -83,13 +90,20 @@ export class Conversation {
 
   /** Show the end of the transcript. While the history still arrives, show nothing. */
   #restart() {
-    this.#views.clear();
-    this.#list.replaceChildren();
     const items = this.#items();
     this.#session?.popChanged();
     this.#changed.clear();
-    this.#first = this.#end = Math.max(0, items.length - FIRST_ITEMS);
+    this.#last = items.at(-1);
+    this.#hasFailed = false;
+    this.#window.restart(items);
     this.#scroller.follow();
+    onFrame(this.#job);
+    onFrame(this.#drawState);
+  }
+
+  /** Take over the items of an earlier part. */
+  #sync() {
+    this.#window.sync(this.#items());
     onFrame(this.#job);
     onFrame(this.#drawState);
   }
@@ -104,44 +118,30 @@ export class Conversation {
   }
 
   /**
-   * Bring the document up to date with the transcript, until the deadline.
+   * Bring the document up to date with the transcript and the visible part, until the deadline.
    *
    * @param {number} deadline
    */
   #work(deadline) {
-    // New items first, then changed ones. At least one new item is drawn per frame. The rest waits for the next
-    // frame if the time is up.
-    const items = this.#items();
+    const last = this.#items().at(-1);
     for (const item of this.#session?.popChanged() ?? []) this.#changed.add(item);
-    const before = this.#end;
-    if (before < items.length || this.#changed.size > 0) this.#scroller.noteNews();
-    while (this.#end < items.length) {
-      if (this.#end > before && performance.now() > deadline) return true;
-      this.#append(items[this.#end]);
-    }
+    if (last !== this.#last || this.#changed.size > 0) this.#scroller.noteNews();
+    // The previous item no longer grows.
+    if (this.#last && last !== this.#last) this.#changed.add(this.#last);
+    this.#last = last;
     for (const item of this.#changed) {
       this.#changed.delete(item);
       this.#update(item);
-      if (performance.now() > deadline) return this.#changed.size > 0;
+      if (performance.now() > deadline) break;
     }
-    if (this.#end > before) this.#trim();
-    return false;
-  }
-
-  /** @param {page.Item} item */
-  #append(item) {
-    const view = this.#make(item);
-    this.#end += 1;
-    this.#list.append(view.element);
-    // The previous item no longer grows.
-    const previous = this.#items()[item.n - 1];
-    if (previous) this.#update(previous);
+    const more = this.#window.fit(deadline);
+    this.#loadOlder();
+    return more || this.#changed.size > 0;
   }
 
   /** @param {page.Item} item */
   #make(item) {
     const view = makeView(item, this.#session, this.#app);
-    this.#views.set(item, view);
     this.#changed.delete(item);
     view.update(this.#isLive(item));
     return view;
@@ -149,7 +149,7 @@ export class Conversation {
 
   /** @param {page.Item} item */
   #update(item) {
-    this.#views.get(item)?.update(this.#isLive(item));
+    this.#window.view(item)?.update(this.#isLive(item));
   }
 
   /** @param {page.Item} item */
@@ -158,14 +158,24 @@ export class Conversation {
     return session !== null && session.running && !isMessage(item, "user") && session.transcript.isLast(item);
   }
 
-  #addOlder() {
-    if (this.#first === 0 || !this.#session) return;
-    const items = this.#items();
-    const from = Math.max(0, this.#first - MORE_ITEMS);
-    const views = items.slice(from, this.#first).map((item) => this.#make(item).element);
-    this.#first = from;
-    this.#scroller.keepPlace(() => this.#list.prepend(...views));
-    onFrame(this.#drawState);
+  /** Load the part of the history before, if its place is near the visible part. */
+  #loadOlder() {
+    const session = this.#session;
+    if (!session || this.#isLoading || this.#hasFailed || session.phase !== "ready" || !session.history.hasOlder) return;
+    if (!this.#window.isAtStart || this.#box.scrollTop > NEAR_HEIGHTS * this.#box.clientHeight) return;
+    this.#isLoading = true;
+    session.history
+      .loadOlder()
+      .catch((error) => {
+        if (session !== this.#session || !this.#app.connection.isOpen) return;
+        this.#hasFailed = true;
+        this.#app.toast(explain(error), "error");
+      })
+      .finally(() => {
+        this.#isLoading = false;
+        onFrame(this.#drawState);
+        if (!this.#hasFailed && this.#app.connection.isOpen) onFrame(this.#job);
+      });
   }
 
   /**
@@ -175,32 +185,25 @@ export class Conversation {
    */
   #reveal(item) {
     if (!item) return;
-    this.#work(Infinity);
-    while (this.#first > item.n) this.#addOlder();
-    const element = this.#views.get(item)?.element;
-    if (!element) return;
     this.#scroller.leave();
-    element.scrollIntoView({ block: "center" });
+    const element = this.#window.show(item);
     element.classList.add("revealed");
-    setTimeout(() => element.classList.remove("revealed"), 3000);
-  }
-
-  #trim() {
-    if (!this.#scroller.following || this.#end - this.#first <= MOST_ITEMS) return;
-    const items = this.#items();
-    const first = this.#end - MOST_ITEMS / 2;
-    for (const item of items.slice(this.#first, first)) {
-      this.#views.get(item)?.element.remove();
-      this.#views.delete(item);
-    }
-    this.#first = first;
-    onFrame(this.#drawState);
+    setTimeout(() => element.classList.remove("revealed"), REVEALED_MS);
   }
 
   #drawState = () => {
-    const left = this.#first;
-    this.#older.classList.toggle("has-older", left > 0);
-    fill(this.#older, left > 0 && el("span", {}, `${left} older ${left === 1 ? "item" : "items"}`));
+    const hasOlder = this.#items().length > 0 && Boolean(this.#session?.history.hasOlder);
+    const key = `${hasOlder} ${this.#hasFailed}`;
+    if (this.#older.dataset.key !== key) {
+      this.#older.dataset.key = key;
+      this.#older.classList.toggle("has-older", hasOlder);
+      const again = () => {
+        this.#hasFailed = false;
+        this.#loadOlder();
+      };
+      const words = this.#hasFailed ? "Load earlier messages" : "Loading earlier messages…";
+      fill(this.#older, hasOlder && el("button", { type: "button", class: "button-quiet", onclick: again }, words));
+    }
     const last = this.#items().at(-1);
     if (last) this.#update(last);
     drawStage(this.#stage, this.#tail, this.#app);

@@ -30,12 +30,13 @@ export function resendOf(item, session, app) {
     const words = "This agent cannot fork sessions, so the message was sent at the end of this session.";
     return { ...written, words, open: async () => session };
   }
-  const before = app.capabilities._meta?.["dragoman/fork"]?.before ? nameOfMessage(item, session) : null;
-  const words = before
+  const isCut = Boolean(app.capabilities._meta?.["dragoman/fork"]?.before);
+  const words = isCut
     ? "Sent in a fork of this session that ends before this message. This session and the files are unchanged."
     : "Sent in a fork of this session. The fork contains the whole conversation, and this session is unchanged.";
   const open = async () => {
-    await app.forkSession(session.id, before);
+    if (isCut && item.messageId === null) await session.history.reach(); // to count equal texts
+    await app.forkSession(session.id, isCut ? nameOfMessage(item, session) : null);
     const copy = app.state.session;
     if (!copy) throw new Error("You left the fork before the message was sent.");
     return copy;

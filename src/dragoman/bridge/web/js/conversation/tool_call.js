@@ -113,6 +113,7 @@ export class ToolCallView {
 
   #toggle() {
     this.#chosen = Boolean(this.#body.hidden);
+    this.element.dataset.chosen = "";
     this.#near = true;
     this.#drawBody();
   }

@@ -3,6 +3,7 @@
 import { relativePath } from "../conversation/content.js";
 import { compareLong, compareShort } from "../conversation/comparing.js";
 import { countsOf, DiffView } from "../conversation/diff_view.js";
+import { explain } from "../connection/failure.js";
 import { el, fill, icon, iconButton } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { ask } from "../sidebar/dialog.js";
@@ -42,7 +43,7 @@ export class Review {
   #enter() {
     const { session } = this.#app.state;
     if (session !== this.#session) {
-      for (const name of ["items", "reset", "phase"]) {
+      for (const name of ["items", "older", "reset", "phase"]) {
         this.#session?.removeEventListener(name, this.#note);
         session?.addEventListener(name, this.#note);
       }
@@ -55,6 +56,7 @@ export class Review {
   #draw = () => {
     if (this.#app.state.view !== "review") return false;
     const session = this.#session;
+    if (session?.history.hasOlder) session.history.reach().catch((error) => this.#app.toast(explain(error), "error"));
     const files = session ? changedFiles(session.transcript.items, session.cwd) : [];
     const key = JSON.stringify([session?.id, session?.running, files, [...this.#reverted]]);
     if (key === this.#drawn) return false;

@@ -3,11 +3,13 @@
  *
  * Its events: "items" (the transcript changed; `popChanged()` returns the items), "facts" (title, options, plan,
  * usage, servers, running), "questions" (the open questions changed), "reset" (everything changed), "phase",
- * "sent" (a prompt of this page), "reveal" (scroll to `revealed`).
+ * "sent" (a prompt of this page), "reveal" (scroll to `revealed`), "older" (items were added at the beginning).
  */
 
 import { Failure, explain } from "../connection/failure.js";
+import { SessionHistory, placeOf } from "./history.js";
 import { loginOf } from "./login.js";
+import { onFrame } from "../page/scheduling.js";
 import { Transcript, isMessage } from "./transcript.js";
 
 const ASIDES = ["end", "notice"];
@@ -27,6 +29,16 @@ export class Session extends EventTarget {
   /** @type {Promise<void> | null} */
   #attaching = null;
   /**
+   * Updates that arrived before the part of the history that they follow.
+   *
+   * @type {Array<Pick<acp.SessionNotification, "update" | "_meta">> | null}
+   */
+  #held = null;
+  #fireFacts = () => {
+    this.#fire("facts");
+    return false;
+  };
+  /**
    * @param {page.App} app
    * @param {string} id
    * @param {{ cwd: string }} options
@@ -37,6 +49,7 @@ export class Session extends EventTarget {
     this.id = id;
     this.cwd = cwd;
     this.transcript = new Transcript();
+    this.history = new SessionHistory(app, this);
     /** @type {page.Question[]} */
     this.questions = [];
     /**
@@ -114,11 +127,12 @@ export class Session extends EventTarget {
     this.queue = { prompts: [], held: false };
     const after = this.#cursor;
     if (after === null) this.#clear("loading");
-    /** @type {acp.LoadSessionRequest} */
-    const params = { sessionId: this.id, cwd: this.cwd, mcpServers: [] };
-    if (after !== null) params._meta = { dragoman: { after } };
+    const dragoman = { paged: true, after: after ?? undefined };
     try {
+      const params = { sessionId: this.id, cwd: this.cwd, mcpServers: [], _meta: { dragoman } };
       const result = await this.#app.connection.request("session/load", params);
+      const own = result._meta?.dragoman;
+      if (own?.before) await this.#loadEnd(own.before);
       this.transcript.begin(result);
       this.stale = false;
       if (!this.running) this.transcript.endTurn();
@@ -131,16 +145,59 @@ export class Session extends EventTarget {
   }
 
   /**
+   * Load the end of the history. Updates that arrive meanwhile follow it.
+   *
+   * @param {string} end
+   */
+  async #loadEnd(end) {
+    this.#held = [];
+    try {
+      const { modes, configOptions } = this.transcript;
+      this.transcript = await this.history.loadEnd(end);
+      this.transcript.begin({ modes, configOptions });
+      this.#cursor = end;
+    } finally {
+      const held = this.#held ?? [];
+      this.#held = null;
+      if (this.#cursor !== null) held.forEach((params) => this.receive(params));
+    }
+    this.history.loadSettings().catch(() => {});
+  }
+
+  /**
+   * Handle that a part of the history was added before the transcript, or settings of it.
+   *
+   * @param {Iterable<page.Item>} changed
+   */
+  noteOlder(changed) {
+    this.#fire("older");
+    this.#noteChanged(changed);
+    this.#fire("facts");
+  }
+
+  /** @param {Iterable<page.Item>} items */
+  #noteChanged(items) {
+    for (const item of items) this.#changed.add(item);
+    this.#fire("items");
+  }
+
+  /**
    * Handle one `session/update`.
    *
    * @param {Pick<acp.SessionNotification, "update" | "_meta">} params
    */
-  receive({ update, _meta }) {
+  receive(params) {
+    if (this.#held !== null) {
+      this.#held.push(params);
+      return;
+    }
+    const { update, _meta } = params;
     const mark = _meta?.dragoman;
     if (mark?.cursor) this.#cursor = mark.cursor;
     const changed = this.transcript.apply(update ?? {}, mark?.time ?? null);
     if (changed === null) return;
-    if (typeof changed === "string") this.#fire("facts");
+    // Many of these in one frame are drawn once. While the history loads, none is drawn.
+    if (typeof changed === "string") this.phase !== "loading" && onFrame(this.#fireFacts);
     else {
       changed.place ??= placeOf(mark?.cursor);
       this.#changed.add(changed);
@@ -155,7 +212,8 @@ export class Session extends EventTarget {
    *
    * @param {number} seq
    */
-  reveal(seq) {
+  async reveal(seq) {
+    await this.history.reach(seq);
     const item = this.transcript.items.findLast(({ place }) => place !== undefined && place <= seq);
     if (!item) return;
     this.revealed = item;
@@ -290,14 +348,14 @@ export class Session extends EventTarget {
     this.sending = true;
     this.#fire("facts");
     this.#fire("sent");
-    const before = this.transcript.items.length;
+    const last = this.transcript.items.at(-1);
     try {
       // The protocol requires unarchiving a session before it continues.
       if (this.facts.archived) await this.#app.unarchiveSession(this.id);
       await this.#app.connection.request("session/prompt", { sessionId: this.id, prompt: blocks });
       return false;
     } catch (error) {
-      const since = this.transcript.items.slice(before).filter((item) => !ASIDES.includes(item.type));
+      const since = this.transcript.items.slice(last ? last.n + 1 : 0).filter((item) => !ASIDES.includes(item.type));
       if (!since.some((item) => isMessage(item, "user"))) throw error;
       // Without a code the connection broke, and the turn continues.
       if (!(error instanceof Failure) || error.code === null) return false;
@@ -401,6 +459,7 @@ export class Session extends EventTarget {
     this.transcript.begin({ modes, configOptions });
     this.#changed.clear();
     this.#cursor = null;
+    this.history.forget();
     this.#enter(phase);
     this.#fire("reset");
   }
@@ -432,14 +491,4 @@ export class Session extends EventTarget {
     this.dispatchEvent(new Event(name));
     if (name === "facts" && this.#app.state.session === this) this.#app.state.touchSession();
   }
-}
-
-/**
- * The record number in a cursor.
- *
- * @param {string | undefined} cursor
- */
-function placeOf(cursor) {
-  const seq = Number(cursor?.split(".")[1]);
-  return Number.isInteger(seq) ? seq : undefined;
 }

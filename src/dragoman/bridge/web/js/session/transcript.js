@@ -13,7 +13,12 @@
  *   {type: "end", error, stopReason}        the end of a turn that did not end normally, after its items
  * A message of the user has `turn` once its turn has ended: {ms, tokens, cost}, as far as they are known.
  * Every item has `n`, its position, and `version`, which grows with each change. A text block's text only grows.
+ *
+ * A transcript may begin in the middle of a history. `prepend` adds the part before.
  */
+
+import { join } from "./joining.js";
+import { openTurn, sumUp } from "./turn.js";
 
 const VOID = "dragoman/void";
 const TURN_END = "dragoman/turn";
@@ -33,7 +38,8 @@ const ASIDE = new Set([
 const SAME_PROMPT_MS = 25;
 
 export class Transcript {
-  constructor() {
+  /** @param {{ isWhole?: boolean }} options whether it begins with the history */
+  constructor({ isWhole = true } = {}) {
     /** @type {page.Item[]} */
     this.items = [];
     /** @type {acp.PlanEntry[] | null} */
@@ -50,8 +56,33 @@ export class Transcript {
     this.servers = [];
     /** @type {string | null} */
     this.title = null;
+    /**
+     * The end of a turn that began in the part before.
+     *
+     * @type {page.OpenTurn | null}
+     */
+    this.head = isWhole ? null : openTurn(null, null, undefined);
+    this.turn = this.head;
     /** @type {page.OpenTurn | null} */
-    this.turn = null;
+    this.firstTurn = null;
+    /**
+     * The turns for which the cost before them is not known yet.
+     *
+     * @type {page.OpenTurn[]}
+     */
+    this.costUnknown = [];
+    /**
+     * The fields that updates have set.
+     *
+     * @type {Set<string>}
+     */
+    this.set = new Set();
+    /**
+     * Ids of messages of the part before that the agent has withdrawn.
+     *
+     * @type {Array<string | null>}
+     */
+    this.withdrawn = [];
     /** @type {Map<string, page.ToolItem>} */
     this.tools = new Map();
     /**
@@ -75,7 +106,7 @@ export class Transcript {
       case "user_message_chunk":
         return this.#chunk("user", update, time);
       case "agent_message_chunk":
-        if (update._meta?.[VOID]) return this.#withdraw(update.messageId ?? null);
+        if (update._meta?.[VOID]) return this.withdraw(update.messageId ?? null);
         return this.#chunk("agent", update, time);
       case "agent_thought_chunk":
         return this.#chunk("thought", update, time);
@@ -87,19 +118,19 @@ export class Transcript {
       case "compaction_update":
         return this.#compaction(update);
       case "compaction_summary_chunk":
-        return grow(this.#entity("compaction", update.compactionId, { status: "in_progress", summary: [], error: null, round: 0 }), "summary", update.content);
+        return grow(this.#entity("compaction", update.compactionId, update, { status: "in_progress", summary: [], error: null, round: 0 }), "summary", update.content);
       case "subagent_update":
         return this.#subagent(update);
       case "session_message":
         return this.#sessionMessage(update);
       case "session_message_chunk":
-        return grow(this.#entity("session_message", update.messageId, { fields: {}, blocks: [], round: 0 }), "blocks", update.content);
+        return grow(this.#entity("session_message", update.messageId, update, { fields: {}, blocks: [], round: 0 }), "blocks", update.content);
       case "plan":
         this.plan = update.entries ?? [];
-        return "plan";
+        return this.#mark("plan");
       case "available_commands_update":
         this.commands = update.availableCommands ?? [];
-        return "commands";
+        return this.#mark("commands");
       case "usage_update":
         this.usage = update;
         if (this.turn) this.turn.cost = update.cost ?? this.turn.cost;
@@ -108,7 +139,7 @@ export class Transcript {
         return this.#mode(update.currentModeId);
       case "config_option_update":
         this.configOptions = update.configOptions ?? [];
-        return "options";
+        return this.#mark("options");
       case "session_info_update":
         return this.#info(update);
       default:
@@ -125,6 +156,41 @@ export class Transcript {
     if (result?.modes) this.modes = result.modes;
     if (result?.configOptions) this.configOptions = result.configOptions;
     this.#servers(result?._meta);
+  }
+
+  /**
+   * Add the part of the history before. Return the items that changed.
+   *
+   * @param {Transcript} earlier
+   */
+  prepend(earlier) {
+    return join(earlier, this);
+  }
+
+  /**
+   * Set the fields that no update here has set, for example the plan. Return the messages whose turns have another sum
+   * with them.
+   *
+   * @param {Transcript} earlier
+   */
+  adopt(earlier) {
+    const isOver = this.firstTurn !== null && earlier.plan?.every(({ status }) => status === "completed");
+    if (!this.set.has("plan") && !isOver) this.plan = earlier.plan;
+    if (!this.set.has("commands")) this.commands = earlier.commands;
+    if (!this.set.has("servers") && this.servers.length === 0) this.servers = earlier.servers;
+    if (!this.set.has("title")) this.title = earlier.title;
+    this.usage ??= earlier.usage;
+    this.modes ??= earlier.modes;
+    this.configOptions ??= earlier.configOptions;
+    earlier.set.forEach((name) => this.set.add(name));
+    if (!earlier.usage && earlier.head) return [];
+    const turns = this.costUnknown;
+    this.costUnknown = [];
+    return turns.flatMap((turn) => {
+      turn.costBefore = earlier.usage?.cost ?? null;
+      turn.cost ??= turn.costBefore;
+      return (turn.item?.turn && sumUp(turn)) ?? [];
+    });
   }
 
   /**
@@ -162,7 +228,9 @@ export class Transcript {
     // A finished plan belongs to the previous turn.
     if (this.plan?.every(({ status }) => status === "completed")) this.plan = null;
     const cost = this.usage?.cost ?? null;
-    this.turn = { item, from: time, until: time, tokens: null, costBefore: cost, cost, isOver: false };
+    this.turn = openTurn(item, time, this.usage || !this.head ? cost : undefined);
+    this.firstTurn ??= this.turn;
+    if (this.turn.costBefore === undefined) this.costUnknown.push(this.turn);
   }
 
   /**
@@ -172,23 +240,25 @@ export class Transcript {
    * @returns {page.MessageItem | null}
    */
   endTurn() {
-    const turn = this.turn;
-    if (!turn) return null;
-    const ms = turn.from && turn.until ? turn.until - turn.from : null;
-    const summed = { ms, tokens: turn.tokens, cost: spent(turn) };
-    if (JSON.stringify(summed) === JSON.stringify(turn.item.turn)) return null;
-    turn.item.turn = summed;
-    turn.item.version += 1;
-    return turn.item;
+    return this.turn && sumUp(this.turn);
+  }
+
+  /** @param {string} field */
+  #mark(field) {
+    this.set.add(field);
+    return field;
   }
 
   /**
    * @param {string | null} messageId
    * @returns {page.Item | null}
    */
-  #withdraw(messageId) {
+  withdraw(messageId) {
     const item = this.items.findLast((one) => isMessage(one, "agent") && one.messageId === messageId);
-    if (item?.type !== "message") return null;
+    if (item?.type !== "message") {
+      if (this.head) this.withdrawn.push(messageId);
+      return null;
+    }
     item.void = true;
     item.version += 1;
     return item;
@@ -200,24 +270,27 @@ export class Transcript {
   }
 
   /** @param {acp.CompactionUpdate} update */
-  #compaction({ compactionId, status, summary, error }) {
-    const item = this.#entity("compaction", compactionId, { status, summary: [], error: null, round: 0 });
+  #compaction(update) {
+    const { compactionId, status, summary, error } = update;
+    const item = this.#entity("compaction", compactionId, update, { status, summary: [], error: null, round: 0 });
     item.status = status;
     if (error !== undefined) item.error = error;
     return replace(item, "summary", summary);
   }
 
   /** @param {acp.SubagentUpdate & { sessionUpdate: string }} update */
-  #subagent({ sessionUpdate, sessionId, _meta, ...fields }) {
-    const item = this.#entity("subagent", sessionId, { fields: {} });
+  #subagent(update) {
+    const { sessionUpdate, sessionId, _meta, ...fields } = update;
+    const item = this.#entity("subagent", sessionId, update, { fields: {} });
     Object.assign(item.fields, fields);
     item.version += 1;
     return item;
   }
 
   /** @param {acp.SessionMessage & { sessionUpdate: string }} update */
-  #sessionMessage({ sessionUpdate, messageId, content, _meta, ...fields }) {
-    const item = this.#entity("session_message", messageId, { fields: {}, blocks: [], round: 0 });
+  #sessionMessage(update) {
+    const { sessionUpdate, messageId, content, _meta, ...fields } = update;
+    const item = this.#entity("session_message", messageId, update, { fields: {}, blocks: [], round: 0 });
     Object.assign(item.fields, fields);
     return replace(item, "blocks", content);
   }
@@ -227,12 +300,15 @@ export class Transcript {
    *
    * @param {string} type
    * @param {string} id
+   * @param {any} update
    * @param {object} fields
    */
-  #entity(type, id, fields) {
+  #entity(type, id, update, fields) {
     const key = `${type} ${id}`;
-    if (!this.entities.has(key)) this.entities.set(key, this.#add({ type, id, ...fields }));
-    return this.entities.get(key);
+    if (!this.entities.has(key)) this.entities.set(key, this.#add({ type, id, updates: [], ...fields }));
+    const item = this.entities.get(key);
+    if (this.head) item.updates.push(update);
+    return item;
   }
 
   /**
@@ -245,6 +321,7 @@ export class Transcript {
     const item = this.tools.get(toolCallId) ?? this.#addTool(toolCallId, time);
     const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
     Object.assign(item.call, Object.fromEntries(given));
+    Object.assign(item.given, Object.fromEntries(given));
     if (_meta) addTerminal(item, _meta);
     item.version += 1;
     return item;
@@ -261,6 +338,7 @@ export class Transcript {
       id,
       time,
       call: { title: "", kind: "other", status: "pending" },
+      given: {},
       terminals: new Map(),
     });
     this.tools.set(id, item);
@@ -278,12 +356,15 @@ export class Transcript {
   /** @param {string} id */
   #mode(id) {
     if (this.modes) this.modes = { ...this.modes, currentModeId: id };
-    return "options";
+    return this.#mark("options");
   }
 
   /** @param {acp.SessionInfoUpdate} update */
   #info(update) {
-    if (update.title !== undefined) this.title = update.title;
+    if (update.title !== undefined) {
+      this.#mark("title");
+      this.title = update.title;
+    }
     const end = update._meta?.[TURN_END];
     if (end) return this.#end(end);
     return this.#servers(update._meta) ? "servers" : "title";
@@ -301,6 +382,7 @@ export class Transcript {
     const servers = meta?.["dragoman/mcp"];
     if (!Array.isArray(servers)) return false;
     this.servers = servers;
+    this.#mark("servers");
     return true;
   }
 }
@@ -308,18 +390,6 @@ export class Transcript {
 /** @param {acp.SessionUpdate} update */
 function isWork(update) {
   return !ASIDE.has(update.sessionUpdate) || update._meta?.[TURN_END] !== undefined;
-}
-
-/**
- * The cost of a turn, if the agent reports a growing sum.
- *
- * @param {page.OpenTurn} turn
- * @returns {acp.Cost | null}
- */
-function spent({ costBefore, cost }) {
-  if (!cost || (costBefore && costBefore.currency !== cost.currency)) return null;
-  const amount = cost.amount - (costBefore?.amount ?? 0);
-  return amount > 0 ? { amount, currency: cost.currency } : null;
 }
 
 /** @param {page.Block} block */
