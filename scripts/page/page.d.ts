@@ -124,7 +124,7 @@ declare namespace page {
     | EndItem;
 
   /** What shows an item. */
-  type ItemView = { element: HTMLElement; update(live: boolean): void };
+  type ItemView = { element: HTMLElement; update(live: boolean): void; open?(): void };
 
   /** What one of the agent's options is, modes included. */
   type Option = acp.SessionConfigOption & { isMode?: boolean };

@@ -106,13 +106,13 @@ class HistoryRequests:
                 async with aclosing(read_history(viewer, params.session_id, history, 0, history.end)) as parts:
                     async for runs in parts:
                         await asyncio.to_thread(finder.feed, runs)
-                        if finder.is_full or self._finding.get(viewer) is not request:
+                        if self._finding.get(viewer) is not request:
                             break
             hits = await asyncio.to_thread(finder.finish)
         finally:
             if self._finding.get(viewer) is request:
                 del self._finding[viewer]
-        return {"hits": hits, "complete": not finder.is_full}
+        return {"hits": hits, "complete": finder.is_complete}
 
     def viewer_left(self, viewer: Viewer) -> None:
         """End the search of a viewer."""

@@ -6,6 +6,7 @@ show it. White space in the query matches any white space.
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import msgspec
 from msgspec import Raw
@@ -64,12 +65,9 @@ class SessionFinder:
         self._message_key: object = None
         self._others: dict[object, _Item] = {}
         """Tool calls and other items with an id, which may change until the end."""
-        self._hits: list[FoundPlace] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are more hits than a viewer is sent."""
-        return len(self._hits) >= MAX_HITS
+        self._hits: list[tuple[int, int, _Item, re.Match[str]]] = []
+        self.is_complete = True
+        """Whether all places are hits. If there are too many, the latest are kept."""
 
     def feed(self, runs: Sequence[MessageRun]) -> None:
         """Read the next records."""
@@ -77,13 +75,14 @@ class SessionFinder:
             self._see(each)
 
     def finish(self) -> list[FoundPlace]:
-        """Return the hits, in the order of the conversation."""
+        """Return the latest hits, in the order of the conversation."""
         for each in self._merger.finish():
             self._see(each)
         self._end_message()
         for item in self._others.values():
             self._match(item)
-        return sorted(self._hits, key=lambda hit: (hit.seq, hit.nth))[:MAX_HITS]
+        self._trim()
+        return [_describe(nth, item, found) for _, nth, item, found in self._hits]
 
     def _see(self, each: MergedUpdate) -> None:
         update = each.update
@@ -122,13 +121,22 @@ class SessionFinder:
             self._match(message)
 
     def _match(self, item: _Item) -> None:
-        text = item.text
-        for nth, found in enumerate(self._pattern.finditer(text)):
-            if self.is_full:
-                return
-            before = text[max(0, found.start() - CONTEXT_CHARS) : found.start()]
-            after = text[found.end() : found.end() + CONTEXT_CHARS]
-            self._hits.append(FoundPlace(item.seq, nth, item.role, _line(before), _line(found[0]), _line(after)))
+        for nth, found in enumerate(self._pattern.finditer(item.text)):
+            self._hits.append((item.seq, nth, item, found))
+            if len(self._hits) >= 2 * MAX_HITS:
+                self._trim()
+
+    def _trim(self) -> None:
+        self._hits.sort(key=itemgetter(0, 1))
+        if len(self._hits) > MAX_HITS:
+            del self._hits[:-MAX_HITS]
+            self.is_complete = False
+
+
+def _describe(nth: int, item: _Item, found: "re.Match[str]") -> FoundPlace:
+    text, start, end = found.string, found.start(), found.end()
+    before, after = text[max(0, start - CONTEXT_CHARS) : start], text[end : end + CONTEXT_CHARS]
+    return FoundPlace(item.seq, nth, item.role, _line(before), _line(found[0]), _line(after))
 
 
 class _Output(msgspec.Struct):

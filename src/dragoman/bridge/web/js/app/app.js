@@ -30,6 +30,7 @@
  *   app.archiveSession(id), app.unarchiveSession(id)
  *   app.show(view)             "conversation", "review" or "inspector"
  *   app.closeDrawer()          on a phone, hides the sidebar again
+ *   app.find()                 opens the find box of the conversation
  *   app.propose(text)          puts a message into the composer for the user to send
  *   app.composer               the message field, once it is loaded
  *   app.toast(words, kind)     shows a short note of kind "info", "hint" or "error", which is also read aloud
@@ -90,6 +91,7 @@ export class App {
     /** @type {(text: string) => void} */
     this.propose = () => {};
     this.closeDrawer = () => {};
+    this.find = () => {};
     /** @type {page.Composer | null} */
     this.composer = null;
   }

@@ -12,6 +12,7 @@ const KEYS = [
   ["/", "Go to the message field; in the field: choose a command"],
   ["@", "In the message field: mention a file"],
   ["↑", "In the empty field: recall the last message"],
+  ["Ctrl F", "Find in this session; again: find of the browser"],
   ["Alt N", "New session"],
   ["Alt S", "Go to the sessions"],
   ["F2", "In the session list: rename the selected session"],
@@ -53,7 +54,7 @@ export function showKeys() {
 export function listenForKeys(app, { focusSidebar, newSession }) {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
-    const action = event.altKey && !event.ctrlKey && !event.metaKey ? withAlt(event) : plain(event);
+    const action = event.altKey && !event.ctrlKey && !event.metaKey ? withAlt(event) : (find(event) ?? plain(event));
     if (!action) return;
     event.preventDefault();
     action();
@@ -68,6 +69,15 @@ export function listenForKeys(app, { focusSidebar, newSession }) {
       KeyC: () => app.show(app.state.view === "review" ? "conversation" : "review"),
       KeyI: () => app.show(app.state.view === "inspector" ? "conversation" : "inspector"),
     })[code];
+
+  // While the find box has the focus, the browser's own find opens.
+  /** @param {KeyboardEvent} event */
+  const find = (event) => {
+    const isFind = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === "KeyF";
+    const { session, view } = app.state;
+    if (!isFind || session === null || view !== "conversation" || closestTo(event, ".find-bar")) return null;
+    return app.find;
+  };
 
   /** @param {KeyboardEvent} event */
   const plain = (event) => {

@@ -8,6 +8,7 @@ import { el, fill } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { isMessage } from "../session/transcript.js";
 import { CompactionView } from "./compaction.js";
+import { FindBar } from "./find_bar.js";
 import { ItemWindow } from "./item_window.js";
 import { MessageView } from "./message.js";
 import { SessionMessageView } from "./session_message.js";
@@ -53,7 +54,9 @@ export class Conversation {
     this.#scroller = new Scroller(this.#box, column, this.#list);
     this.#window = new ItemWindow(this.#box, this.#list, { scroller: this.#scroller, make: (item) => this.#make(item) });
     column.append(this.#older, ...this.#window.elements, this.#tail);
-    root.append(this.#box, this.#stage, this.#scroller.button);
+    const find = new FindBar(app, { box: this.#box, list: this.#list, viewOf: (item) => this.#window.view(item) });
+    app.find = () => find.open();
+    root.append(find.element, this.#box, this.#stage, this.#scroller.button);
     this.#box.addEventListener("scroll", () => onFrame(this.#job), { passive: true });
     new ResizeObserver(() => onFrame(this.#job)).observe(this.#box);
     addEventListener("beforeprint", () => this.#window.showAll());
@@ -202,7 +205,7 @@ export class Conversation {
         this.#loadOlder();
       };
       const words = this.#hasFailed ? "Load earlier messages" : "Loading earlier messages…";
-      fill(this.#older, hasOlder && el("button", { type: "button", class: "button-quiet", onclick: again }, words));
+      fill(this.#older, hasOlder && el("button", { type: "button", onclick: again }, words));
     }
     const last = this.#items().at(-1);
     if (last) this.#update(last);

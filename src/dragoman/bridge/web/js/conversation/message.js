@@ -45,6 +45,11 @@ export class MessageView {
     if (this.#item.void) this.#withdraw();
   }
 
+  /** Show the text of a thought. */
+  open() {
+    if (this.element instanceof HTMLDetailsElement) this.element.open = true;
+  }
+
   #article() {
     const { role } = this.#item;
     const label = el("h2", { class: "visually-hidden" }, NAMES[role]);

@@ -118,6 +118,12 @@ export class ToolCallView {
     this.#drawBody();
   }
 
+  /** Show the body. */
+  open() {
+    if (this.#isOpen()) return;
+    this.#toggle();
+  }
+
   #isOpen() {
     if (this.#chosen !== null) return this.#chosen;
     const { call, terminals } = this.#item;

@@ -215,9 +215,10 @@ export class Session extends EventTarget {
   async reveal(seq) {
     await this.history.reach(seq);
     const item = this.transcript.items.findLast(({ place }) => place !== undefined && place <= seq);
-    if (!item) return;
+    if (!item) return null;
     this.revealed = item;
     this.#fire("reveal");
+    return item;
   }
 
   popChanged() {

@@ -15,6 +15,7 @@ export class Topbar {
   #title = el("h1", { class: "topbar-title" });
   #where = el("span", { class: "topbar-where" });
   #state = el("span", { class: "topbar-state" });
+  #find;
   #review;
   #inspector;
 
@@ -40,8 +41,13 @@ export class Topbar {
       () => app.show(app.state.view === "review" ? "conversation" : "review"),
       { "aria-pressed": "false" },
     );
-    const folded = [this.#inspector, new Notifications(app).element, appearanceButton()];
-    right.append(this.#review, ...folded, iconButton("help", "Keyboard shortcuts", showHelp, { class: "keys-button" }), moreButton(folded));
+    const find = () => {
+      app.show("conversation");
+      app.find();
+    };
+    this.#find = iconButton("search", "Find in this session", find, { dataset: { icon: "search" } });
+    const folded = [this.#find, this.#inspector, new Notifications(app).element, appearanceButton()];
+    right.append(this.#find, this.#review, ...folded.slice(1), iconButton("help", "Keyboard shortcuts", showHelp, { class: "keys-button" }), moreButton(folded));
     root.append(menu, el("div", { class: "topbar-names" }, this.#title, this.#where), right);
     for (const name of ["session", "connection", "view", "agent", "auth"]) app.state.addEventListener(name, () => this.#draw());
     this.#draw();
@@ -59,7 +65,7 @@ export class Topbar {
     // Only for owners, because wire messages contain secrets such as the keys of MCP servers.
     this.#inspector.hidden = this.#app.readOnly;
     this.#inspector.setAttribute("aria-pressed", String(view === "inspector"));
-    this.#review.hidden = !session;
+    this.#find.hidden = this.#review.hidden = !session;
     this.#review.setAttribute("aria-pressed", String(view === "review"));
     this.#drawState();
   }
