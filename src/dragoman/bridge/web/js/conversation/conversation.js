@@ -7,6 +7,7 @@ import { explain } from "../connection/failure.js";
 import { el, fill } from "../page/dom.js";
 import { onFrame } from "../page/scheduling.js";
 import { isMessage } from "../session/transcript.js";
+import { restoreSections } from "../text/sections.js";
 import { CompactionView } from "./compaction.js";
 import { FindBar } from "./find_bar.js";
 import { ItemWindow } from "./item_window.js";
@@ -59,7 +60,10 @@ export class Conversation {
     root.append(find.element, this.#box, this.#stage, this.#scroller.button);
     this.#box.addEventListener("scroll", () => onFrame(this.#job), { passive: true });
     new ResizeObserver(() => onFrame(this.#job)).observe(this.#box);
-    addEventListener("beforeprint", () => this.#window.showAll());
+    addEventListener("beforeprint", () => {
+      this.#window.showAll();
+      restoreSections();
+    });
     addEventListener("afterprint", () => this.#window.showPart());
     for (const name of ["session", "connection", "agent", "introduction"]) app.state.addEventListener(name, () => this.#react());
     this.#react();

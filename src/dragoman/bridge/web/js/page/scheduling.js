@@ -44,6 +44,9 @@ document.addEventListener("visibilitychange", () => {
 
 const waiting = new WeakMap();
 
+// In browsers without scrollMargin, a scrolling box has no margin.
+const MARGIN = { rootMargin: "800px 0px", scrollMargin: "800px 0px" };
+
 const observer = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) {
@@ -53,7 +56,7 @@ const observer = new IntersectionObserver(
       fn?.();
     }
   },
-  { rootMargin: "800px 0px" },
+  MARGIN,
 );
 
 /**

@@ -9,10 +9,11 @@
 import { BlockScanner } from "./blocks.js";
 import { el, icon } from "../page/dom.js";
 import { whenNear } from "../page/scheduling.js";
-import { renderMarkdown } from "./render.js";
+import { LONGEST_CHARS, renderMarkdown } from "./render.js";
 import { GrowingText } from "./growing_text.js";
 import { renderedNodes } from "./sanitize.js";
-import { canAppend, isPlainParagraph, settle } from "./unfinished.js";
+import { Sections } from "./sections.js";
+import { canAppend, isInFence, isPlainParagraph, settle } from "./unfinished.js";
 
 const LIVE_EVERY_MS = 150;
 // A longer block is rendered less often, because it takes longer.
@@ -22,7 +23,7 @@ const WHOLE_CHARS = 30_000;
 const PATIENCE_MS = 4_000;
 
 export class MarkdownText {
-  #element;
+  #sections;
   #scanner = new BlockScanner();
   #shown = 0;
   /** @type {Block | null} */
@@ -32,7 +33,7 @@ export class MarkdownText {
 
   /** @param {HTMLElement} element */
   constructor(element) {
-    this.#element = element;
+    this.#sections = new Sections(element);
     element.classList.add("prose");
   }
 
@@ -76,7 +77,8 @@ export class MarkdownText {
    */
   #grow(text, end) {
     if (end <= this.#shown) return;
-    this.#block ??= new Block(this.#element);
+    this.#block ??= new Block(this.#sections);
+    this.#sections.grow(end - this.#shown);
     this.#block.extend(text.slice(this.#shown, end));
     this.#shown = end;
   }
@@ -105,10 +107,12 @@ class Block {
   #patience = undefined;
   #renderedAt = 0;
   #asking = false;
+  /** Whether the part in the DOM ends within a fence. */
+  #inFence = false;
 
-  /** @param {HTMLElement} parent */
-  constructor(parent) {
-    parent.append(this.#element);
+  /** @param {Sections} sections */
+  constructor(sections) {
+    sections.append(this.#element);
     this.#enter("words");
   }
 
@@ -140,13 +144,16 @@ class Block {
   #showMore() {
     const { state } = this.#element.dataset;
     if (state === "words" && !isPlainParagraph(this.#text)) return this.#wait();
-    if (state === "rendered" && !this.#continues()) return;
+    if (state === "rendered" && !this.#continues()) {
+      if (this.#text.length > LONGEST_CHARS) this.#showPlain();
+      return;
+    }
     this.#grown?.append(this.#text.slice(this.#shown.length));
     this.#shown = this.#text;
   }
 
   #continues() {
-    return this.#grown !== null && canAppend(this.#shown, this.#text.slice(this.#shown.length));
+    return this.#grown !== null && canAppend(this.#inFence, this.#text.slice(this.#shown.length));
   }
 
   /** Hide a text that begins with marks until it is rendered. Words that are already visible stay. */
@@ -165,7 +172,7 @@ class Block {
   }
 
   #renderSoon() {
-    if (this.#timer !== undefined || this.#finished) return;
+    if (this.#timer !== undefined || this.#finished || this.#text.length > LONGEST_CHARS) return;
     const everyMs = LIVE_EVERY_MS * Math.max(1, this.#text.length / LIVE_CHARS);
     this.#timer = setTimeout(() => this.#renderLive(), Math.max(0, this.#renderedAt + everyMs - performance.now()));
   }
@@ -212,6 +219,7 @@ class Block {
     const end = this.#text.startsWith(settled) ? deepestEnd(this.#element) : null;
     this.#grown = end && new GrowingText(end);
     this.#shown = end?.localName === "code" ? settled : settled.trimEnd();
+    this.#inFence = isInFence(this.#shown);
     this.#showMore();
   }
 }

@@ -2,7 +2,7 @@
 
 const AT_ONCE = 3;
 const KEPT = 400;
-const LONGEST_CHARS = 100_000;
+export const LONGEST_CHARS = 100_000;
 
 const kept = new Map();
 /** @type {Array<{ text: string, resolve: (html: string | null) => void }>} */

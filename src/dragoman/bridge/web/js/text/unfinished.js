@@ -34,13 +34,22 @@ export function settle(text) {
 }
 
 /**
- * Whether `more` can be appended to the rendered `text`, because it contains no possible marks.
+ * Whether a text ends within a fence.
  *
  * @param {string} text
+ */
+export function isInFence(text) {
+  return openFence(text.split("\n")) !== null;
+}
+
+/**
+ * Whether `more` can be appended to a rendered text, because it contains no possible marks. A fence stays open then.
+ *
+ * @param {boolean} inFence whether the text ends within a fence
  * @param {string} more
  */
-export function canAppend(text, more) {
-  return openFence(text.split("\n")) === null ? isPlain(more) : !/[`~]/.test(more);
+export function canAppend(inFence, more) {
+  return inFence ? !/[`~]/.test(more) : isPlain(more);
 }
 
 /**
