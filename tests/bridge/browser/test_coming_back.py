@@ -154,3 +154,25 @@ async def test_session_is_in_the_list_after_a_reload(page, agent):
     fresh = await page.visitor.come()
     await fresh.get_by_role("button", name=re.compile("^Something to remember")).click()
     await expect(agent_messages(fresh)).to_have_text("Noted.")
+
+
+async def test_page_that_missed_much_shows_the_end_again(page, agent, proxy):
+    page.visitor.faults.allow(r"WebSocket|ERR_|Failed to load resource|net::")
+    await say(page, "Count")
+    turn = await agent.next_turn()
+    turn.say("begin ")
+    await expect(agent_messages(page)).to_have_text("begin")
+    proxy.cut()
+    await expect(page.locator(".banner")).to_contain_text("The connection is lost")
+    for number in range(3_000):
+        turn.say(f"{number} ")
+    await agent.drain()
+    proxy.mend()
+    await expect(agent_messages(page)).to_contain_text("2999")
+    turn.say("end")
+    turn.end()
+    await expect(agent_messages(page)).to_contain_text("2999 end")
+    await page.locator(".scroll").evaluate("(box) => { box.scrollTop = 0; }")
+    await expect(user_messages(page)).to_have_count(1)
+    text = await agent_messages(page).text_content()
+    assert text.split() == ["begin", *map(str, range(3_000)), "end"]

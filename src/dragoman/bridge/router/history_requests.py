@@ -73,6 +73,8 @@ class HistoryRequests:
     def __init__(self) -> None:
         self._finding: dict[Viewer, ViewerRequest] = {}
         """The latest search of each viewer. It ends the one before."""
+        self._reading = {is_reader: asyncio.Semaphore(1) for is_reader in (True, False)}
+        """One search of an owner and one of a reader run at a time, because each reads a whole history."""
 
     async def history(self, request: ViewerRequest) -> Reply:
         """Answer `_dragoman/history`: the part of a history before a cursor."""
@@ -102,12 +104,14 @@ class HistoryRequests:
         self._finding[viewer] = request
         finder = SessionFinder(params.query)
         try:
-            with _reading(params.session_id):
-                async with aclosing(read_history(viewer, params.session_id, history, 0, history.end)) as parts:
-                    async for runs in parts:
-                        await asyncio.to_thread(finder.feed, runs)
-                        if self._finding.get(viewer) is not request:
-                            break
+            async with self._reading[viewer.read_only]:
+                with _reading(params.session_id):
+                    parts = read_history(viewer, params.session_id, history, 0, history.end)
+                    async with aclosing(parts):
+                        async for runs in parts:
+                            if self._finding.get(viewer) is not request:
+                                break
+                            await asyncio.to_thread(finder.feed, runs)
             hits = await asyncio.to_thread(finder.finish)
         finally:
             if self._finding.get(viewer) is request:

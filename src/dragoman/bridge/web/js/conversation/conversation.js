@@ -132,7 +132,7 @@ export class Conversation {
   #work(deadline) {
     const last = this.#items().at(-1);
     for (const item of this.#session?.popChanged() ?? []) this.#changed.add(item);
-    if (last !== this.#last || this.#changed.size > 0) this.#scroller.noteNews();
+    if (last && (last !== this.#last || this.#changed.has(last))) this.#scroller.noteNews();
     // The previous item no longer grows.
     if (this.#last && last !== this.#last) this.#changed.add(this.#last);
     this.#last = last;

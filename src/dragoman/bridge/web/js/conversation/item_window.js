@@ -95,8 +95,11 @@ export class ItemWindow {
   fit(deadline) {
     const height = this.#box.clientHeight;
     if (height === 0 || this.#items.length === 0 || this.#isWhole) return false;
-    const isFar = this.#items.length - this.#end > MOST_APPENDED;
-    if (this.#scroller.following && isFar) this.#clear(this.#items.length);
+    if (this.#scroller.following && this.#items.length - this.#end > MOST_APPENDED) {
+      this.#clear(this.#items.length);
+      this.#drawGaps();
+      this.#scroller.follow();
+    }
     const { top, bottom } = this.#extent();
     if (!this.#scroller.following && (this.#first === this.#end || bottom < -FAR * height || top > (1 + FAR) * height)) {
       return this.#jump(deadline);

@@ -155,7 +155,9 @@ export class Session extends EventTarget {
       const { modes, configOptions } = this.transcript;
       this.transcript = await this.history.loadEnd(end);
       this.transcript.begin({ modes, configOptions });
+      this.#changed.clear();
       this.#cursor = end;
+      this.#fire("reset");
     } finally {
       const held = this.#held ?? [];
       this.#held = null;

@@ -352,7 +352,7 @@ class Sidebar {
     try {
       await this.app.openSession(id);
       this.app.show("conversation");
-      if (seq !== null && this.app.state.session?.id === id) this.app.state.session.reveal(seq);
+      if (seq !== null && this.app.state.session?.id === id) await this.app.state.session.reveal(seq);
     } catch (error) {
       this.app.toast(explain(error), "error");
     }
