@@ -174,6 +174,8 @@ async def test_printing_shows_all_that_is_loaded(page):
     await expect(page.get_by_text("Question 0", exact=True)).to_be_visible()
     await expect(composer(page)).to_be_hidden()
     assert await page.evaluate("document.documentElement.scrollHeight > 10 * innerHeight")
+    first = page.locator(".items > .item").first
+    assert (await first.bounding_box())["y"] < 100, "there is empty space before it"
     await page.emulate_media(media="screen")
     await page.evaluate("dispatchEvent(new Event('afterprint'))")
     await expect(composer(page)).to_be_visible()

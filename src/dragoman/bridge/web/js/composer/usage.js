@@ -52,9 +52,11 @@ function words({ used, size, cost }) {
   return cost ? `${share} · ${money(cost)}` : share;
 }
 
+const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+
 /** @param {number} count */
 export function short(count) {
-  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(count ?? 0);
+  return COMPACT.format(count ?? 0);
 }
 
 /** @param {acp.Cost} cost */

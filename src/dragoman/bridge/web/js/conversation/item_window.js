@@ -47,9 +47,9 @@ export class ItemWindow {
     this.elements = [this.#above, list, this.#below];
   }
 
-  /** Whether the first item is in the document. */
+  /** Whether the first item is in the document, and not only for printing. */
   get isAtStart() {
-    return this.#first === 0;
+    return this.#first === 0 && !this.#isWhole;
   }
 
   /** @param {page.Item} item */

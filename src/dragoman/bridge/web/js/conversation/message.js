@@ -7,6 +7,10 @@ import { textOf } from "../session/transcript.js";
 import { MarkdownText, copyButton } from "../text/markdown.js";
 import { GrowingText } from "../text/growing_text.js";
 
+// Made once, because making one takes longer than drawing a message.
+const TIME = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const SECONDS = /** @type {const} */ ({ hour: "numeric", minute: "numeric", second: "numeric" });
+const DATE = new Intl.DateTimeFormat([], { year: "numeric", month: "numeric", day: "numeric", ...SECONDS });
 const NAMES = { user: "You", agent: "Agent", thought: "Thought" };
 
 export class MessageView {
@@ -84,8 +88,7 @@ export class MessageView {
   #time() {
     if (!this.#item.time) return null;
     const time = new Date(this.#item.time);
-    const words = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    return el("time", { datetime: time.toISOString(), title: time.toLocaleString() }, words);
+    return el("time", { datetime: time.toISOString(), title: DATE.format(time) }, TIME.format(time));
   }
 
   #text() {
