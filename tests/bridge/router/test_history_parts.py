@@ -230,6 +230,16 @@ async def test_find_shows_every_place_in_order(tmp_path):
         assert (await find(viewer, "long", "nowhere at all"))["hits"] == []
 
 
+async def test_newer_search_in_a_session_ends_the_older(tmp_path):
+    async with serve(tmp_path, agent()) as served:
+        one = await join(served, extensions=True)
+        session = await one.new()
+        await one.prompt(session, {"say": "a needle"})
+        first = one.request("_dragoman/find", {"sessionId": session, "query": "needle"})
+        assert len((await find(one, session, "a needle"))["hits"]) >= 1
+        assert (await one.answer(first))["result"] == {"hits": [], "complete": False}
+
+
 async def test_reader_reads_parts_and_a_stranger_does_not(tmp_path):
     async with serve(tmp_path, agent()) as served:
         one = await join(served, extensions=True)

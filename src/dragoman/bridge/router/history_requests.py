@@ -112,6 +112,8 @@ class HistoryRequests:
                             if self._finding.get(viewer) is not request:
                                 break
                             await asyncio.to_thread(finder.feed, runs)
+            if self._finding.get(viewer) is not request:
+                return {"hits": [], "complete": False}
             hits = await asyncio.to_thread(finder.finish)
         finally:
             if self._finding.get(viewer) is request:
