@@ -283,3 +283,18 @@ async def test_long_session_on_a_phone_and_in_the_dark(visit):
     await page.evaluate(MARKED, "word40-3")
     await shoot(page, "long_find_phone_dark")
     assert await barriers(page) == []
+
+
+async def test_older_parts_load_after_a_broken_connection(page, bridge):
+    page.visitor.faults.allow(r"WebSocket|ERR_|Failed to load resource|net::")
+    await open_session(page)
+    bridge.proxy.cut()
+    await expect(page.locator(".banner")).to_contain_text("The connection is lost")
+    loaded = await page.evaluate(LOADED)
+    await page.locator(".scroll").evaluate("(box) => { box.scrollTop = 0; }")
+    await expect(page.get_by_role("button", name="Loading earlier messages…")).to_be_visible()
+    bridge.proxy.mend()
+    await expect(page.locator(".banner")).to_be_hidden()
+    await page.evaluate(
+        f"async (loaded) => {{ while ({LOADED} <= loaded) await new Promise(requestAnimationFrame); }}", loaded
+    )
