@@ -73,6 +73,16 @@ def test_each_agent_name_has_its_own_home(tmp_path, monkeypatch):
     assert agent_home("my-agent_2.0").name == "my-agent_2.0"
 
 
+@pytest.mark.parametrize(
+    "declare",
+    [lambda level: Mode("code", "Code", permission=level), lambda level: PermissionDefaults(level=level)],
+)
+def test_unknown_permission_level_is_refused(declare):
+    expected = "'everything' is not a permission level; expected one of ask, edits, reads, all"
+    with pytest.raises(ValueError, match=expected):
+        declare("everything")
+
+
 async def write(turn):
     async with turn.tool("Write a.txt", kind="edit", locations=["a.txt"]) as call:
         if await call.allowed():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from dragoman.agent.sessions.settings import Mode, PermissionLevel, SessionOption
+from dragoman.agent.sessions.settings import Mode, PermissionLevel, SessionOption, check_level
 from dragoman.errors import DragomanError, ErrorCode, InvalidParamsError, RpcError
 from dragoman.protocol import v1
 
@@ -115,6 +115,9 @@ class PermissionDefaults(msgspec.Struct, frozen=True):
     """How long the user may take to answer. After that, the request is denied."""
     remember: Literal["session", "project"] = "session"
     """How long "always" applies: to the session, or to all sessions of the project."""
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
 
 
 class AgentProgram:

@@ -6,7 +6,7 @@ option under its ID.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -19,6 +19,14 @@ PermissionLevel = Literal["ask", "edits", "reads", "all"]
 """The calls that run without asking. `ask`: read-only calls. `edits`: also edits inside the session's directories.
 `reads`: read-only calls, and all others are refused. `all`: every call."""
 
+_LEVELS = get_args(PermissionLevel)
+
+
+def check_level(level: str) -> None:
+    """Raise ValueError if this is not a permission level."""
+    if level not in _LEVELS:
+        raise ValueError(f"{level!r} is not a permission level; expected one of {', '.join(_LEVELS)}")
+
 
 class Mode(msgspec.Struct, frozen=True):
     """A mode of sessions, with its permission rule."""
@@ -27,6 +35,9 @@ class Mode(msgspec.Struct, frozen=True):
     name: str
     description: str = ""
     permission: PermissionLevel = "ask"
+
+    def __post_init__(self) -> None:
+        check_level(self.permission)
 
 
 class OptionValue(msgspec.Struct, frozen=True):
