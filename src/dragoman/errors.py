@@ -28,7 +28,7 @@
 The exceptions of a single package are in its modules. A parent other than DragomanError is in brackets:
 
     agent     CallCancelledError(ToolError), CallDeniedError, MissingArgumentsError(McpServerError), StateError,
-              TargetChangedError, ToolError, TurnEndedError
+              TargetChangedError, ToolError, TurnEndedError, UnawaitedCallError
     assistant InvalidEditError(ProfileEditError), InvalidKeyError, KeysFileError(PrivateFileError),
               MissingVariableError, ModelConnectError, NoModelServerError, PreferencesFileError(PrivateFileError),
               ProfileEditError, ProfileError, TrustStoreError, UnclearCommandError, YamlError

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import logging
+import sys
 import time
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from dragoman.agent import Agent
 from dragoman.agent.turns import turn_runner
 from dragoman.agent.turns.turn import TurnEndedError
+from dragoman.agent.turns.unawaited import UnawaitedCallError
+from dragoman.client import connect
 from dragoman.errors import ErrorCode, RemoteError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.methods import SESSION_PROMPT
@@ -295,3 +298,77 @@ async def test_second_prompt_to_a_busy_session_is_refused(tmp_path):
             await remote.link.call(SESSION_PROMPT, second)
         end.set()
         assert (await first).stop_reason == "end_turn"
+
+
+async def forget_to_await(turn):
+    turn.say("lost")
+    await turn.say("said")
+
+
+async def test_call_without_await_fails_the_test(tmp_path):
+    with pytest.raises(UnawaitedCallError) as failure:
+        async with session_with(make_agent(tmp_path, forget_to_await), tmp_path) as session:
+            assert (await session.run("x")).text == "said"
+            await session.run("x")
+    line = forget_to_await.__code__.co_firstlineno + 1
+    assert failure.value.calls == [
+        f"test_prompts.py:{line}: Turn.say() was called without await, so it did nothing; write `await` before it"
+    ]
+
+
+async def test_permission_without_await_fails_in_a_test(tmp_path):
+    async def answer(turn):
+        async with turn.tool("Write a.txt", kind="edit") as call:
+            if call.allowed():
+                await turn.say("written")
+
+    with pytest.raises(UnawaitedCallError, match=r"ToolCallHandle\.allowed\(\) was called without await"):
+        async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+            await session.run("x")
+
+
+async def test_call_that_runs_as_a_task_is_not_forgotten(tmp_path):
+    async def answer(turn):
+        await asyncio.gather(turn.say("a"), asyncio.create_task(turn.say("b")))
+
+    async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+        assert sorted((await session.run("x")).text) == ["a", "b"]
+
+
+PROGRAM = """
+from dragoman.agent import Agent
+
+agent = Agent("test")
+
+@agent.on_prompt
+async def answer(turn):
+    turn.say("lost")
+    await turn.say("said")
+
+agent.run()
+"""
+
+
+async def test_call_without_await_is_a_warning_on_stderr(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    stderr = bytearray()
+    command = [sys.executable, str(tmp_path / "program.py")]
+    async with connect(command, env={"DRAGOMAN_HOME": str(tmp_path)}, on_stderr=stderr.extend) as remote:
+        session = await remote.new_session(tmp_path)
+        assert (await session.run("x")).text == "said"
+    assert stderr.decode() == (
+        "test: WARNING: program.py:8: Turn.say() was called without await, so it did nothing; write `await` before it\n"
+    )
+
+
+async def test_calls_without_await_are_found_among_many(tmp_path):
+    async def answer(turn):
+        for number in range(100):
+            await turn.say(f"{number} ")
+        turn.plan(["lost"])
+        for number in range(100):
+            await turn.think(f"{number} ")
+
+    with pytest.raises(UnawaitedCallError, match=r"Turn\.plan\(\)"):
+        async with session_with(make_agent(tmp_path, answer), tmp_path) as session:
+            await session.run("x")

@@ -211,6 +211,8 @@ class Agent:
 
         `options` are the policy, files, terminals and elicitation options of `dragoman.client.connect`. The connection
         uses ACP version 1, unless `protocol_version=2` is given.
+
+        Raises UnawaitedCallError at the end if a turn called a method such as `Turn.say` without `await`.
         """
         import asyncio
 
@@ -226,6 +228,11 @@ class Agent:
                 yield remote
         finally:
             await serving
+        forgotten, self.program.unawaited = self.program.unawaited, []
+        if forgotten:
+            from dragoman.agent.turns.unawaited import UnawaitedCallError
+
+            raise UnawaitedCallError(forgotten)
 
     def keep_sessions_in(self, address: str) -> None:
         """Store sessions in the database at an address from now on.

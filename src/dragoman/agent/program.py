@@ -154,6 +154,8 @@ class AgentProgram:
         self.on_sample: SampleFunction | None = None
         self.on_close: list[Callable[[Session], Awaitable[None]]] = []
         self.on_shutdown: list[Callable[[], Awaitable[None]]] = []
+        self.unawaited: list[str] = []
+        """The calls without `await`, each once."""
         self.live_sessions: set[str] = set()
         """The IDs of the live sessions on all connections of this process."""
 
@@ -200,6 +202,13 @@ class AgentProgram:
     async def shut_down(self) -> None:
         """Call `on_shutdown`. Log a failure."""
         await asyncio.gather(*(_end(hook(), "on_shutdown") for hook in self.on_shutdown))
+
+    def report_unawaited(self, calls: Sequence[str]) -> None:
+        """Log calls without `await`, each once."""
+        for call in calls:
+            if call not in self.unawaited:
+                self.unawaited.append(call)
+                _log.warning("%s", call)
 
     def failed(self, reason: str) -> RpcError:
         """Return the error for a client's request whose callback failed."""

@@ -16,6 +16,7 @@ from dragoman.agent.sessions.conversation import HistoryMessage, read_conversati
 from dragoman.agent.sessions.permission import Permission, Scope
 from dragoman.agent.sessions.session_memory import ClientChoices, SessionMemory
 from dragoman.agent.sessions.settings import MODE, Mode, SessionOption, SessionSettings
+from dragoman.agent.turns.unawaited import UnawaitedCalls
 from dragoman.agent.turns.usage import TokenUsage
 from dragoman.errors import ConnectionClosedError, ErrorCode, InvalidResultError, RemoteError, RpcError
 from dragoman.protocol import v1
@@ -141,6 +142,7 @@ class Session:
         self.memory = SessionMemory()
         self.settings = settings
         self.updates = updates
+        self.unawaited = UnawaitedCalls()
         self._header = header
         self._resources = resources
         self._workspace: Workspace | None = None

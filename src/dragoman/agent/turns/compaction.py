@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from dragoman.agent.sessions.session import Session
+from dragoman.agent.turns.unawaited import must_await
 from dragoman.protocol import v1
 
 META = "dragoman/compaction"
@@ -34,6 +35,7 @@ class Compaction:
     def __init__(self, session: Session, *, messages: int | None = None, asked: bool) -> None:
         """Create a compaction of `messages` messages. `asked` says whether a slash command requested it."""
         self.id = str(uuid.uuid4())
+        self.unawaited = session.unawaited
         self._session = session
         self._asked = asked
         count = "" if messages is None else f", {messages} message{'' if messages == 1 else 's'},"
@@ -55,6 +57,7 @@ class Compaction:
         else:
             self._end("failed", error=str(error) or type(error).__name__)
 
+    @must_await
     async def say(self, text: str) -> None:
         """Add a piece of the summary."""
         self._summary.append(text)

@@ -15,6 +15,7 @@ import uuid
 from typing import Any, Self
 
 from dragoman.agent.sessions.session import Session
+from dragoman.agent.turns.unawaited import must_await
 from dragoman.errors import ErrorCode
 from dragoman.protocol import v1
 
@@ -28,6 +29,7 @@ class Subagent:
     def __init__(self, session: Session, title: str, description: str | None = None) -> None:
         self.id = str(uuid.uuid4())
         """The ID of its session."""
+        self.unawaited = session.unawaited
         self._session = session
         self._title = title
         self._description = description
@@ -50,19 +52,23 @@ class Subagent:
             end.error = v1.Error(code=ErrorCode.INTERNAL_ERROR, message=str(error) or type(error).__name__)
         self._put(v1.SubagentUpdate(session_id=self.id, state=end))
 
+    @must_await
     async def instruct(self, text: str) -> None:
         """Show a message from the agent to the subagent."""
         await self._send_message(text, self._session.id, self.id)
 
+    @must_await
     async def report(self, text: str) -> None:
         """Show a message from the subagent to the agent."""
         await self._send_message(text, self.id, self._session.id)
 
+    @must_await
     async def say(self, text: str) -> None:
         """Show a piece of the subagent's text. Clients without subagents do not receive it."""
         block = v1.TextContent(text=text)
         await self.send(v1.AgentMessageChunk(content=block, message_id=self._message_id))
 
+    @must_await
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send any update of the subagent's session, such as its tool calls. It is not logged."""
         if self._session.client.shows_subagents:

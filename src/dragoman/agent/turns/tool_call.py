@@ -29,6 +29,7 @@ from dragoman.agent.turns.prepared_call import (
     ToolOutcome,
     text_content,
 )
+from dragoman.agent.turns.unawaited import must_await
 from dragoman.errors import ConnectionClosedError, DragomanError, LogError
 from dragoman.protocol import v1
 from dragoman.telemetry.operation import Operation, arguments_attribute, result_attribute, trace_tool_call
@@ -99,6 +100,7 @@ class ToolCallHandle:
     """A tool call. `async with` announces it and ends it."""
 
     def __init__(self, session: Session, calls: OpenToolCalls, call: v1.ToolCall) -> None:
+        self.unawaited = session.unawaited
         self._session = session
         self._calls = calls
         self._call = call
@@ -168,6 +170,7 @@ class ToolCallHandle:
             if waits:
                 await self._session.updates.flow()
 
+    @must_await
     async def show(self, *content: ToolContent) -> None:
         """Add text or other content to the shown content of the call."""
         shown = [*self._content, *(_as_content(each) for each in content)]
@@ -176,6 +179,7 @@ class ToolCallHandle:
         if waits:
             await self._session.updates.flow()
 
+    @must_await
     async def show_diff(self, path: str, *, old: str | None, new: str) -> None:
         """Show a change of a file, which the user can judge before allowing it. `old` is None for a new file.
 
@@ -185,10 +189,12 @@ class ToolCallHandle:
         self.shown[place] = old
         await self.show(v1.Diff(path=place, old_text=old, new_text=new))
 
+    @must_await
     async def show_terminal(self, terminal_id: str) -> None:
         """Add a terminal of the client, which the client shows with its output."""
         await self.show(v1.Terminal(terminal_id=terminal_id))
 
+    @must_await
     async def progress(self, *content: ToolContent) -> None:
         """Show progress below the shown content. The next `progress` or `show` replaces it."""
         below = [_as_content(each) for each in content]
@@ -197,6 +203,7 @@ class ToolCallHandle:
         if waits:
             await self._session.updates.flow()
 
+    @must_await
     async def raw_output(self, value: Any) -> None:
         """Set the result as JSON, for programs."""
         waits = self._put(raw_output=value)
@@ -243,6 +250,7 @@ class ToolCallHandle:
 
     # ── permission ──────────────────────────────────────────────────────────────────────────────
 
+    @must_await
     async def allowed(self) -> bool:
         """Return whether the call may run: by the mode, by an earlier decision, or by asking the user.
 

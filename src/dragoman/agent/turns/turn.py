@@ -12,6 +12,7 @@ import msgspec
 
 from dragoman.agent.turns.model_request import ModelRequest, TurnTokens
 from dragoman.agent.turns.prepared_call import TargetChangedError, ToolError, ToolOutcome
+from dragoman.agent.turns.unawaited import must_await
 from dragoman.agent.turns.usage import TokenUsage
 from dragoman.errors import ConnectionClosedError, DragomanError, InvalidResultError, RemoteError
 from dragoman.protocol import v1
@@ -71,6 +72,7 @@ class Turn:
         """Whether the turn was cancelled."""
         self.calls = OpenToolCalls(self._check)
         """The tool calls that have not ended."""
+        self.unawaited = session.unawaited
         self._updates = session.updates
         self._open_message: tuple[str, str] = ("", "")
         self._tokens = TurnTokens()
@@ -94,12 +96,14 @@ class Turn:
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────
 
+    @must_await
     async def say(self, content: str | v1.ContentBlock) -> None:
         """Send a piece of the answer: text as Markdown, or any content block."""
         block = _as_block(content)
         if block is not None and self.put(v1.AgentMessageChunk(content=block, message_id=self._message_id("agent"))):
             await self.flow()
 
+    @must_await
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Send a piece of the reasoning, which clients show separately from the answer."""
         block = _as_block(content)
@@ -110,10 +114,12 @@ class Turn:
         """Begin a new message with the next piece. A tool call does this as well."""
         self._open_message = ("", "")
 
+    @must_await
     async def plan(self, entries: Sequence[str | tuple[str, v1.PlanEntryStatus] | v1.PlanEntry]) -> None:
         """Show the plan, in place of the previous one. A step is text, or text and its status."""
         await self.send(v1.Plan(entries=[_as_entry(entry) for entry in entries]))
 
+    @must_await
     async def usage(
         self,
         *,
@@ -148,12 +154,14 @@ class Turn:
         """
         return self._tokens.request(ModelRequest(provider, model, self.session.id))
 
+    @must_await
     async def title(self, title: str) -> None:
         """Set the title of the session. A title from the client is kept, except in a slash command."""
         self._check()
         if self.command is not None or not self.session.memory.choices.titled:
             await self.session.set_title(title)
 
+    @must_await
     async def notice(self, text: str, severity: Literal["info", "warning", "error"] = "info") -> None:
         """Show the user a notice about the turn. It is not part of the answer and not replayed."""
         self._check()
@@ -180,6 +188,7 @@ class Turn:
         self._check()
         return Compaction(self.session, messages=messages, asked=self.command is not None)
 
+    @must_await
     async def send(self, update: v1.SessionUpdate) -> None:
         """Log and send any update of the protocol. Wait only while the client does not keep up."""
         if self.put(update):
@@ -301,6 +310,7 @@ class Turn:
         text = await workspace.read_text_or_none(target)
         return default if text is None else text
 
+    @must_await
     async def write_text(self, path: str, text: str, *, expected: str | None = _AS_SHOWN) -> None:
         """Write a file inside the session's directories, through the client if it supports this. Raises ToolError.
 

@@ -199,6 +199,9 @@ class TurnRunner:
             abandoned.cancel()
 
     def _outcome(self, task: "asyncio.Task[v1.StopReason]") -> v1.StopReason:
+        forgotten = self._session.unawaited.pop_forgotten()
+        if not self.turn.is_cancelled:
+            self._program.report_unawaited(forgotten)
         # A cancelled turn ends as cancelled even if its function failed. Expected errors become the response. Any other
         # exception is a fault of the program, so its traceback is logged.
         if self.turn.is_cancelled:
