@@ -5,6 +5,7 @@ import json
 import pytest
 
 from dragoman.testing import steps
+from tests.assistant.profile.test_skills import write_skill
 from tests.commands import dragoman, scripted
 
 
@@ -68,6 +69,18 @@ def test_ignored_project_agent_file_suggests_naming_it(tmp_path, options, reason
     assert "--policy all" not in done.stderr
     named = dragoman_run("hello", *options, "--agent", "dragoman.yaml", cwd=tmp_path)
     assert ("not allowed" in named.stderr, named.returncode) == (False, 0)
+
+
+def test_ignored_skills_of_a_project_do_not_fail_the_run(tmp_path):
+    write_skill(tmp_path / ".claude/skills")
+    done = dragoman_run("hello", cwd=tmp_path)
+    assert (
+        f"[not allowed: Use {tmp_path}/.claude/skills; no user could be asked; `dragoman chat` asks you]" in done.stderr
+    )
+    assert done.returncode == 0
+    (tmp_path / "dragoman.yaml").write_text("")
+    named = dragoman_run("/skills", "--agent", "dragoman.yaml", cwd=tmp_path)
+    assert ("`/pdf`" in named.stdout, "not allowed" in named.stderr) == (True, False)
 
 
 def test_tsagent_file_is_suggested_by_its_name(tmp_path):

@@ -5,7 +5,7 @@ An exception in a callback becomes an error with a short reason, and its traceba
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -134,6 +134,8 @@ class AgentProgram:
         self.find_auth: Callable[[], Authenticator | None] = _no_login
         self.find_content_types: Callable[[], Collection[str]] = tuple[str, ...]
         self.commands: dict[str, SlashCommand] = {}
+        self.session_commands: Callable[[Session], Iterable[SlashCommand]] = lambda _: ()
+        """Returns the commands of one session besides `commands`. After a change, call `Session.show_commands`."""
         self.extensions: dict[str, ExtensionFunction] = {}
         """The functions that answer extension requests, by method."""
         self.meta: dict[str, Any] = {}

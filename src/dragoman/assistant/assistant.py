@@ -14,6 +14,7 @@ import msgspec
 from dragoman import __version__
 from dragoman.agent.agent import Agent
 from dragoman.agent.program import CONTENT_KINDS, NoAuth
+from dragoman.assistant.command_list import COMMANDS
 from dragoman.errors import ErrorCode, InvalidParamsError, MissingKeyError, ModelError, RpcError
 from dragoman.protocol import v1
 from dragoman.protocol.extensions import CONNECT_MODEL
@@ -102,8 +103,9 @@ class _Assistant:
         agent.on_prompt(self._answer)
         agent.on_sample(self._sample)
         agent.on_shutdown(self._shut_down)
-        for name, description, hint in _COMMANDS:
+        for name, description, hint in COMMANDS:
             agent.command(name, description, hint=hint)(_run_command)
+        agent.program.session_commands = lambda session: session.extra.skill_commands
         for name, method in START_METHODS.items():
             agent.on_extension(method)(partial(self._answer_start, name))
         agent.declare_meta("dragoman/start", START_METHODS)
@@ -214,18 +216,7 @@ class _ModelErrors:
         raise RpcError(ErrorCode.AUTH_REQUIRED, {"problem": str(error), "authMethods": offered}) from error
 
 
-_COMMANDS = (
-    ("compact", "Summarize the conversation to free context space", None),
-    ("mode", "Show or change the mode", "ask|code|plan"),
-    ("model", "Show or change the model", "NAME"),
-    ("usage", "Show the tokens and the cost of the conversation", None),
-    ("context", "Show what the last request to the model contained, and why", None),
-    ("include", "Add a tool, a server, a rule or a reference to the model's context", "NAME"),
-    ("exclude", "Undo an /include", "NAME"),
-)
-
-
 async def _run_command(turn: "Turn") -> None:
-    from dragoman.assistant.commands import COMMANDS
+    from dragoman.assistant.commands import FUNCTIONS
 
-    await turn.say(await COMMANDS[turn.command or ""](turn, turn.arguments))
+    await turn.say(await FUNCTIONS[turn.command or ""](turn, turn.arguments))

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from dragoman.agent.turns.turn import Turn
 from dragoman.assistant.compaction import compact
+from dragoman.assistant.context.candidates import quote
 from dragoman.assistant.options import MODEL
+from dragoman.assistant.profile.skills import FILE_NAME, HOME_FOLDER
 from dragoman.assistant.session import AssistantSession
 
 
@@ -65,7 +67,22 @@ async def _exclude(turn: Turn, argument: str) -> str:
     return answer
 
 
-COMMANDS: dict[str, Callable[[Turn, str], Awaitable[str]]] = {
+async def _skills(turn: Turn, _words: str) -> str:
+    own = own_session(turn)
+    if not own.profile.skills:
+        return f"There are no skills. A skill is a folder with a `{FILE_NAME}` in `{own.setup.home / HOME_FOLDER}`."
+    rows = [
+        f"| {_cell(f'/{command.name}')} | {skill.include} | {_cell(skill.description)} | {_cell(skill.folder)} |"
+        for skill, command in zip(own.profile.skills, own.skill_commands, strict=True)
+    ]
+    return "\n".join(["| skill | include | description | folder |", "|---|---|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return quote(text).replace("|", r"\|")  # in backticks, because a description may contain Markdown
+
+
+FUNCTIONS: dict[str, Callable[[Turn, str], Awaitable[str]]] = {
     "compact": _compact,
     "mode": _mode,
     "model": _model,
@@ -73,4 +90,5 @@ COMMANDS: dict[str, Callable[[Turn, str], Awaitable[str]]] = {
     "context": _context,
     "include": _include,
     "exclude": _exclude,
+    "skills": _skills,
 }

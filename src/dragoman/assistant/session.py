@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, aclosing
 
 import msgspec
@@ -11,6 +11,7 @@ from dragoman.agent.sessions.session import Session
 from dragoman.agent.turns.model_request import ModelRequest
 from dragoman.agent.turns.turn import Turn
 from dragoman.agent.turns.usage import TokenUsage
+from dragoman.assistant.command_list import COMMAND_NAMES
 from dragoman.assistant.context import ModelContext, ToolOffer
 from dragoman.assistant.context.candidates import ServerOffers, ServerTool
 from dragoman.assistant.instructions import instructions_of_servers
@@ -24,8 +25,9 @@ from dragoman.assistant.models.model import (
     ReplyText,
 )
 from dragoman.assistant.options import GUIDE, MODEL, THOUGHT_LEVEL, modes_of, options_of
-from dragoman.assistant.profile import FoundProfile, Profile, ProfileChoice
+from dragoman.assistant.profile import FoundProfile, ProfileChoice
 from dragoman.assistant.setup import AgentSetup
+from dragoman.assistant.skill_commands import skill_commands
 from dragoman.assistant.tools.tool import Tool
 from dragoman.errors import DragomanError
 from dragoman.protocol.unions import decode_hook
@@ -83,12 +85,14 @@ class AssistantSession:
         """The model that the user chose while this session was open."""
         if choice.notice and choice.pending is None:
             session.notice_later(choice.notice)
-        self._apply_profile(choice.found.profile, model)
+        self._problems: Sequence[str] = ()
+        self._apply_profile(choice.found, model)
 
     def offers(self) -> list[ToolOffer]:
         """Return the tools that may be sent to the model now."""
         from dragoman.assistant.tools.builtin import builtin_tools
         from dragoman.assistant.tools.mcp_resources import resource_tools
+        from dragoman.assistant.tools.read_skill import skill_tools
 
         permissions, limits = self.profile.permissions, self.profile.limits
         tools = builtin_tools(
@@ -97,6 +101,7 @@ class AssistantSession:
             ask_outside_reads=permissions.ask_outside_reads,
             command_timeout_s=limits.command_timeout_s or math.inf,
         )
+        tools += skill_tools(self.profile.skills)
         tools += resource_tools(self.session.mcp)
         own = [ToolOffer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
         names = [tool.definition.name for tool in tools]
@@ -160,7 +165,8 @@ class AssistantSession:
         model = await asyncio.to_thread(self.setup.model_for, found.profile)
         self.session.settings.values.pop(MODEL, None)
         self.session.settings.values.pop("mode", None)
-        self._apply_profile(found.profile, model)
+        self._apply_profile(found, model)
+        self.session.show_commands()
         self.session.mcp.use_own_servers(found.profile.servers)
         self.session.show_settings()
 
@@ -203,9 +209,14 @@ class AssistantSession:
         for notice in notices:
             self.session.notice(notice, "warning")
 
-    def _apply_profile(self, profile: Profile, model: Model) -> None:
-        session = self.session
+    def _apply_profile(self, found: FoundProfile, model: Model) -> None:
+        session, profile = self.session, found.profile
         self.profile = profile
+        self.skill_commands = skill_commands(profile.skills, COMMAND_NAMES)
+        for problem in found.problems:
+            if problem not in self._problems:
+                session.notice_later(problem)
+        self._problems = found.problems
         self._configured = model
         session.permission.timeout_s = profile.permissions.timeout_s
         session.permission.remember = profile.permissions.remember

@@ -27,6 +27,9 @@ REMEMBER_KEY = "dragoman/remember"
 USE_AGENT_FILE = "use_agent_file"
 """The name of the tool call with which our agent asks whether to use a project's agent file."""
 
+USE_SKILLS = "use_skills"
+"""The same for the skills of a project without an agent file."""
+
 _KINDS: dict[str, tuple[str, ...]] = {"allow": ("allow_once",), "reject": ("reject_once", "reject_always")}
 
 

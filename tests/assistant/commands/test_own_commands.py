@@ -49,7 +49,7 @@ async def test_commands_are_offered_after_the_session_is_announced(tmp_path):
         [notification] = client.updates
         assert notification.session_id == session_id
         names = [command.name for command in notification.update.available_commands]
-        assert names == ["help", "compact", "mode", "model", "usage", "context", "include", "exclude", "mcp"]
+        assert names == ["help", "compact", "mode", "model", "usage", "context", "include", "exclude", "skills", "mcp"]
 
 
 async def test_help_lists_commands_without_asking_the_model(tmp_path):

@@ -68,7 +68,7 @@ def test_unknown_name_is_refused_with_a_suggestion(context, act):
     assert refusal(do, "rule:styel") == "`rule:styel` does not exist here; did you mean `rule:style`?"
     assert refusal(do, "git/lgo") == "`git/lgo` does not exist here; did you mean `git/log`?"
     assert refusal(do, "logg") == "`logg` does not exist here; did you mean `git/log`, `hub/log`?"
-    assert "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME" in refusal(do, "qqqqqq")
+    assert "SERVER/TOOL, server:NAME, rule:NAME, ref:NAME or skill:NAME" in refusal(do, "qqqqqq")
     assert refusal(do, "  ").startswith("expected SERVER/TOOL")
 
 

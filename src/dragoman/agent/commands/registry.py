@@ -1,7 +1,7 @@
-"""All commands of a session: the program's, `/help` and `/mcp`, and the prompts of its MCP servers."""
+"""All commands of a session: the program's, its own, `/help` and `/mcp`, and the prompts of its MCP servers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dragoman.agent.commands.command import COMMAND_NAME, SlashCommand
@@ -20,7 +20,11 @@ _PROMPT = re.compile(r"/[\w.-]+:[\w.-]")
 class CommandRegistry:
     """The commands of an agent by name. A command of the program replaces a built-in one of the same name."""
 
-    def __init__(self, commands: Mapping[str, SlashCommand]) -> None:
+    def __init__(
+        self, commands: Mapping[str, SlashCommand], of_session: Callable[[Session], Iterable[SlashCommand]]
+    ) -> None:
+        """Create a registry. `of_session` returns the commands of one session besides `commands`."""
+        self._of_session = of_session
         own = {"help": SlashCommand("help", "List the commands", self._help)}
         self._commands = {**own, **commands}
         self._commands.setdefault(MCP_COMMAND.name, MCP_COMMAND)
@@ -57,7 +61,9 @@ class CommandRegistry:
         return self.find(session, blocks) is not None or self.unknown(session, blocks) is not None
 
     def _all(self, session: Session) -> dict[str, SlashCommand]:
-        return {**{command.name: command for command in prompt_commands(session)}, **self._commands}
+        return {
+            command.name: command for command in (*prompt_commands(session), *self._of_session(session))
+        } | self._commands
 
     async def _help(self, turn: Turn) -> None:
         rows = [

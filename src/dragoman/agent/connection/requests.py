@@ -68,7 +68,7 @@ class SessionHandlers:
         self._router = resources.mcp_router
         self._callbacks = resources.logins.callbacks
         self._sessions = AgentSessions(connection, store, resources, client, program)
-        self._commands = CommandRegistry(program.commands)
+        self._commands = CommandRegistry(program.commands, program.session_commands)
         self.notice = ""
         """A notice that the first session shows with its first prompt."""
 
@@ -281,6 +281,7 @@ class SessionHandlers:
         if self.notice:
             session.notice_later(self.notice)
             self.notice = ""
+        session.show_commands = send_commands
         asyncio.get_running_loop().call_soon(send_commands)
         return session.mcp.start(servers, send_commands)
 

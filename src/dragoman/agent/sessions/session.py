@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -27,6 +27,10 @@ from dragoman.store import Header, History
 
 if TYPE_CHECKING:
     from dragoman.agent.workspace.workspace import Workspace
+
+
+def _no_client_yet() -> None:
+    """Do nothing. The commands are sent when the session is introduced to the client."""
 
 
 class SessionClient(msgspec.Struct, frozen=True):
@@ -143,6 +147,8 @@ class Session:
         self.settings = settings
         self.updates = updates
         self.unawaited = UnawaitedCalls()
+        self.show_commands: Callable[[], None] = _no_client_yet
+        """Sends the list of commands to the client, after it changed."""
         self._header = header
         self._resources = resources
         self._workspace: Workspace | None = None

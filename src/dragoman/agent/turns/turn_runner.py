@@ -256,6 +256,8 @@ class TurnRunner:
             answered = await self._run_command(command.run)
             if answered or not command.fills_prompt:
                 return "end_turn"
+            if self.turn.command is None:  # the command made an ordinary prompt of it
+                await self._set_title()
         session.memory.message_count += 1
         if self._program.on_prompt is None:
             raise _no_function(self._program)

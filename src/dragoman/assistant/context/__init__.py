@@ -1,7 +1,7 @@
-"""The context: which tools, rules and references are sent to the model, and why. User guide: `docs/agent-file.md`.
+"""The context: what is sent to the model, and why. User guide: `docs/agent-file.md`.
 
-`candidates` has the tools, rules and references, their names and mentions, and the selection of a turn. `context`
-chooses and searches. `report` shows the result.
+`candidates` has the tools, rules, references and skills, their names and mentions, and the selection of a turn.
+`context` chooses and searches. `report` shows the result.
 """
 
 from dragoman.assistant.context.candidates import ToolOffer

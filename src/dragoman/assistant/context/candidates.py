@@ -1,16 +1,16 @@
-"""The candidates for the context: tools (`ToolOffer`), rules and references (`Guidance`), and the selection of a turn.
+"""The candidates for the context: tools (`ToolOffer`), rules, references and skills (`Guidance`), and the selection.
 
-Users refer to them by name. `rule:NAME`, `ref:NAME`, `server:NAME` and `SERVER/TOOL` always work, with or without `@`.
-The name without a prefix, in upper or lower case, works if only one candidate has it.
+Users refer to them by name. `rule:NAME`, `ref:NAME`, `skill:NAME`, `server:NAME` and `SERVER/TOOL` always work, with or
+without `@`. The name without a prefix, in upper or lower case, works if only one candidate has it.
 
-A mention is `@rule:NAME` or `@ref:NAME` in a prompt. It must not follow a word character, `@` or `/`, so it does not
-start inside an e-mail address or URL. It ends with the name, before a full stop. Text in backticks or fences contains
-no mentions, because users quote there or write about mentions.
+A mention is `@rule:NAME`, `@ref:NAME` or `@skill:NAME` in a prompt. It must not follow a word character, `@`
+or `/`, so it does not start inside an e-mail address or URL. It ends with the name, before a full stop. Text in
+backticks or fences contains no mentions, because users quote there or write about mentions.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -27,28 +27,37 @@ from dragoman.protocol import v1
 from dragoman.text import excerpt
 from dragoman.text.match import closest
 
-Kind = Literal["rule", "ref"]
+Kind = Literal["rule", "ref", "skill"]
 
+_KINDS: Sequence[Kind] = get_args(Kind)
 _TAGS = {"rule": "rule", "ref": "reference"}
 _OPENING = "Follow every rule below. Use a reference if it helps."
+_SKILLS_OPENING = "Call `read_skill` before you begin a task that one of these skills describes."
 
 
 class Guidance(msgspec.Struct, frozen=True):
-    """A rule or a reference."""
+    """A rule, a reference or a skill. The text of a skill is its description, because the model loads the rest."""
 
     kind: Kind
     item: TextItem
 
     @property
     def key(self) -> str:
-        """Its unique name, `rule:NAME` or `ref:NAME`."""
+        """Its unique name, such as `rule:NAME`."""
         return f"{self.kind}:{self.item.name}"
 
 
 def guidance_of(profile: Profile) -> list[Guidance]:
-    """Return all rules and references in order of priority, then rules first, then by name."""
-    there = [Guidance("rule", item) for item in profile.rules] + [Guidance("ref", item) for item in profile.references]
-    return sorted(there, key=lambda each: (each.item.priority, each.kind != "rule", each.item.name))
+    """Return all rules, references and skills in order of priority, then by kind, then by name."""
+    there = [
+        *(Guidance("rule", item) for item in profile.rules),
+        *(Guidance("ref", item) for item in profile.references),
+        *(
+            Guidance("skill", TextItem(skill.name, skill.description, include=skill.include))
+            for skill in profile.skills
+        ),
+    ]
+    return sorted(there, key=lambda each: (each.item.priority, _KINDS.index(each.kind), each.item.name))
 
 
 def instruct(chosen: Sequence[Guidance]) -> str:
@@ -57,8 +66,12 @@ def instruct(chosen: Sequence[Guidance]) -> str:
     parts = [
         f'<{_TAGS[each.kind]} name="{each.item.name}">\n{each.item.text.strip()}\n</{_TAGS[each.kind]}>'
         for each in chosen
+        if each.kind != "skill"
     ]
-    return "\n\n".join([_OPENING, *parts]) if parts else ""
+    # A description is one line, so it cannot look like another skill.
+    skills = [f"- {each.item.name}: {each.item.text}" for each in chosen if each.kind == "skill"]
+    opened = [_OPENING, *parts] if parts else []
+    return "\n\n".join([*opened, *([_SKILLS_OPENING, "\n".join(skills)] if skills else [])])
 
 
 _PLACES = {"builtin": 0, "session": 1, "agent": 2}
@@ -173,7 +186,7 @@ def _offer(tool: McpTool) -> ToolOffer:
 
 
 SERVER = "server:"
-EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME or ref:NAME"
+EXPECTED = "SERVER/TOOL, server:NAME, rule:NAME, ref:NAME or skill:NAME"
 
 _PATH = "include"
 _MAX_LISTED = 8
@@ -212,7 +225,7 @@ class ItemNames:
         raise InvalidParamsError(_PATH, problem, expected=EXPECTED)
 
     def closest_guidance(self, key: str) -> str | None:
-        """Return the key of the rule or reference that the user probably meant."""
+        """Return the key of the rule, reference or skill that the user probably meant."""
         kind, _, name = key.partition(":")
         likely = sorted(self.guidance.values(), key=lambda each: each.kind != kind)
         by_name = {each.item.name.lower(): each.key for each in reversed(likely)}
@@ -250,13 +263,13 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names[:_MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
-_MENTION = re.compile(r"(?<![A-Za-z0-9_@/])@(rule|ref):([\w-]+(?:\.[\w-]+)*)", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![A-Za-z0-9_@/])@(rule|ref|skill):([\w-]+(?:\.[\w-]+)*)", re.IGNORECASE)
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*(?:\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|\Z)", re.MULTILINE | re.DOTALL)
 _BACKTICKS = re.compile(r"`+")
 
 
 def find_mentions(text: str) -> list[str]:
-    """Return the distinct mentions in order, as `rule:NAME` and `ref:NAME`."""
+    """Return the distinct mentions in order, such as `rule:NAME`."""
     if not _MENTION.search(text):
         return []
     return list(dict.fromkeys(f"{found[1].lower()}:{found[2]}" for found in _MENTION.finditer(outside_code(text))))

@@ -1,11 +1,11 @@
-"""The context of a session's model. Only this module chooses the tools, rules and references of a request.
+"""The context of a session's model. Only this module chooses the tools, rules, references and skills of a request.
 
 Everything has an include mode. `always` is sent in every turn. `manual` is sent after the user adds it: for the session
 with `/include`, or for one turn by mentioning a rule or reference. `agent` is sent if the search finds it for the
 prompt. Manual additions are not searched for.
 
-Tools have one index. Rules and references share another. Each returns up to `top_n` results, so references do not
-displace tools, and a server that changes its tools does not affect the texts.
+Tools have one index. Rules, references and skills share another. Each returns up to `top_n` results, so references
+do not displace tools, and a server that changes its tools does not affect the texts.
 
 An answer such as "yes" or "Asia/Tokyo" does not name its subject. For a prompt of up to three words, the last longer
 prompt is searched for as well, and the better score counts.
@@ -52,7 +52,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class ModelContext:
-    """Chooses the tools, rules and references for a session's model, and knows why. One turn uses it at a time."""
+    """Chooses the context of a session's model, and knows why. One turn uses it at a time."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ModelContext:
     ) -> None:
         """`offers` and `profile` are called each time they are needed."""
         self.included: list[str] = []
-        """The keys that the user added: keys of offers, `rule:NAME`, `ref:NAME` and `server:NAME`."""
+        """The keys that the user added: keys of offers, `rule:NAME`, `ref:NAME`, `skill:NAME` and `server:NAME`."""
         self.notices: list[str] = []
         """Notices for the user. The session shows them and clears the list."""
         self._offers = offers
@@ -100,7 +100,7 @@ class ModelContext:
         return tools if len(tools) == len(chosen) else self._drop_duplicate_names(chosen)
 
     def instructions(self) -> str:
-        """Return this turn's rules and references as text for the model, or ""."""
+        """Return this turn's rules, references and skills as text for the model, or ""."""
         selection = self._current()
         return instruct([each for each in self._guidance if selection.why(each.key, each.item.include)])
 
@@ -284,7 +284,7 @@ def tool_items(offers: Iterable[ToolOffer]) -> "list[SearchItem]":
 
 
 def guidance_items(guidance: Iterable[Guidance]) -> "list[SearchItem]":
-    """Return rules and references as items for the search. The description is one of their paragraphs."""
+    """Return rules, references and skills as items for the search. The description is one of their paragraphs."""
     from dragoman.assistant.search import text_item
 
     return [text_item(each.key, each.item.name, f"{each.item.description}\n\n{each.item.text}") for each in guidance]

@@ -1,8 +1,8 @@
 """The report of the context as Markdown tables for the user: the items sent to the model, and the items left out.
 
-It shows only the names of tools, rules and references, never texts, arguments or addresses. Each scored item has a row.
-The others are grouped by source and reason, and everything far from the prompt shares one row. So the report of a
-thousand tools is still readable.
+It shows only names, never texts, arguments or addresses. Each scored item has a row. The others are grouped by
+source and reason, and everything far from the prompt shares one row. So the report of a thousand tools is still
+readable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ def _tool(selection: Selection, offer: ToolOffer, names: dict[str, ToolOffer]) -
 
 def _text(selection: Selection, guidance: Guidance) -> ReportRow:
     item, name = guidance.item, f"@{guidance.key}"
-    source = {"rule": "rules", "ref": "references"}[guidance.kind]
+    source = {"rule": "rules", "ref": "references", "skill": "skills"}[guidance.kind]
     why = selection.why(guidance.key, item.include)
     if why is None:
         adds = "manual: its name in a prompt adds it to that, `/include` to the session"
@@ -120,6 +120,7 @@ def _sum_up(tools: Sequence[ReportRow], guidance: Sequence[Guidance], texts: Seq
         _count(sum(row.given for row in tools), "tool"),
         _count(kinds.count("rule"), "rule"),
         _count(kinds.count("ref"), "reference"),
+        *([_count(kinds.count("skill"), "skill")] if "skill" in kinds else []),
     ]
     tokens = sum(row.letters for row in (*tools, *texts)) // _LETTERS_PER_TOKEN
     return f"{', '.join(counts)}; about {tokens:,} tokens."
@@ -145,6 +146,6 @@ def _table(rows: Iterable[ReportRow]) -> str:
 def _about_search(selection: Selection) -> str:
     search = selection.search
     return (
-        f"The search includes up to {search.top_n} tools, and as many rules and references, "
+        f"The search includes up to {search.top_n} tools, and as many rules, references and skills, "
         f"with a score of at least {search.min_score:g}."
     )

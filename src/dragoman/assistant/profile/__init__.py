@@ -19,6 +19,9 @@ instruct the model or let it act unasked. So it is ignored until the user has se
 applies to its path and to a hash of its bytes. The bytes are read once, and the same bytes are hashed, shown, parsed
 and used.
 
+`skills` reads the skills in their folders, which are part of the profile but not of the file. A project's skills need
+the same agreement as its file.
+
 `settings`, `servers` and `items` have the keys as the user writes them. `profile` reads the whole file and has it in
 that form and in the form that the agent uses. `sources` reads the files it names, and `choice` finds the file to use.
 `trust` describes a project file's changes and stores the user's decisions. `editing` adds and removes servers.
@@ -32,6 +35,7 @@ from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys
 from dragoman.assistant.profile.servers import AgentServer
 from dragoman.assistant.profile.settings import MissingVariableError
+from dragoman.assistant.profile.skills import Skill
 from dragoman.assistant.profile.sources import ProfileError
 from dragoman.assistant.profile.trust import TrustStore, TrustStoreError, describe_changes
 
@@ -44,6 +48,7 @@ __all__ = [
     "Profile",
     "ProfileChoice",
     "ProfileError",
+    "Skill",
     "TextItem",
     "TrustStore",
     "TrustStoreError",

@@ -1,11 +1,13 @@
-"""Chooses the agent file of a session, and considers trust."""
+"""Chooses the agent file and the skills of a session, and considers trust."""
 
+import hashlib
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from dragoman.assistant.profile.profile import Profile, UnderstoodKey, describe_unused_keys, load_profile
+from dragoman.assistant.profile.skills import FoundSkills, find_home_skills, find_project_skills, merge_skills
 from dragoman.assistant.profile.sources import ProfileError
 from dragoman.assistant.profile.trust import TrustStore, describe_changes
 from dragoman.assistant.yaml import YamlProblem
@@ -26,6 +28,15 @@ class FoundProfile(msgspec.Struct, frozen=True):
     origin: Origin = "none"
     digest: str = ""
     understood: tuple[UnderstoodKey, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Why skills are left out, for the user."""
+    project_skills: Path | None = None
+    """The first folder of the project with skills, if the profile has them."""
+
+    @property
+    def place(self) -> Path | None:
+        """The project's file, or else its folder of skills, which the user has to approve."""
+        return self.path if self.origin == "project" else self.project_skills
 
 
 def find_explicit(path: Path) -> FoundProfile:
@@ -85,16 +96,38 @@ class ProfileChoice(msgspec.Struct, frozen=True):
 
 def choose_profile(explicit: Path | None, cwd: str, home: Path, trust: TrustStore) -> ProfileChoice:
     """Choose the profile for a session in this directory. Raises ProfileError only for the user's own files."""
-    if explicit is not None:
-        return _used(find_explicit(explicit))
-    own = find_at_home(home)
+    own_skills = find_home_skills(home)
+    skills = FoundSkills() if _is_same(cwd, home) else find_project_skills(Path(cwd))
+    own = find_at_home(home) if explicit is None else find_explicit(explicit)
+    if own.origin == "explicit" and own.path is not None and own.path.parent.samefile(cwd):
+        return _used(_with_skills(own, own_skills, skills))  # who names a project's own file approves the project
+    own = _with_skills(own, own_skills)
     try:
-        project = find_in_project(cwd, home)
+        project = find_in_project(cwd, home) if explicit is None else None
     except ProfileError as error:
-        return ProfileChoice(
-            own, notice=f"The agent file of this project is ignored, because it is not valid:\n{error}"
-        )
-    return _used(own) if project is None else _judge(project, own, trust)
+        what = "is ignored with its skills" if skills.place else "is ignored"
+        return ProfileChoice(own, notice=f"The agent file of this project {what}, because it is not valid:\n{error}")
+    if project is None and skills.place is None:
+        return _used(own)
+    # A skill without an agent file changes the user's own profile, whose file is not part of the decision.
+    changed = project or msgspec.structs.replace(own, digest="")
+    return _judge(_with_skills(changed, own_skills, skills), own, trust)
+
+
+def _with_skills(found: FoundProfile, own: FoundSkills, of_project: FoundSkills | None = None) -> FoundProfile:
+    """Add skills. The user's own skills come first, so that a project cannot replace them."""
+    project = of_project or FoundSkills()
+    skills, conflicts = merge_skills(own.skills, project.skills)
+    digest = found.digest
+    if project.digest:
+        digest = hashlib.sha256(f"{digest} {project.digest}".encode()).hexdigest()
+    return msgspec.structs.replace(
+        found,
+        profile=msgspec.structs.replace(found.profile, skills=skills),
+        digest=digest,
+        problems=(*own.problems, *project.problems, *conflicts),
+        project_skills=project.place,
+    )
 
 
 def _used(found: FoundProfile) -> ProfileChoice:
@@ -103,10 +136,10 @@ def _used(found: FoundProfile) -> ProfileChoice:
 
 
 def _judge(project: FoundProfile, own: FoundProfile, trust: TrustStore) -> ProfileChoice:
-    assert project.path is not None  # noqa: S101 -- a found file has a path
-    path = visible(str(project.path))
+    assert project.place is not None  # noqa: S101 -- a project's profile comes from a file or from skills
+    path = visible(str(project.place))
     changes = tuple(describe_changes(project.profile, own.profile))
-    verdict = trust.verdict(project.path, project.digest)
+    verdict = trust.verdict(project.place, project.digest)
     if verdict or not changes:
         return _used(project)
     if verdict is None:

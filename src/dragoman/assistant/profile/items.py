@@ -29,8 +29,8 @@ FOLDER = "dir"
 SUFFIX = ".md"
 DEFAULT_PRIORITY = 500
 
-_NAME = r"[\w-]+(\.[\w-]+)*"
-_NAME_EXPECTED = "a name of letters, digits, _ and -, with dots between"
+ITEM_NAME = r"[\w-]+(\.[\w-]+)*"
+ITEM_NAME_EXPECTED = "a name of letters, digits, _ and -, with dots between"
 
 Priority = Annotated[
     int,
@@ -58,7 +58,7 @@ class TextItem(msgspec.Struct, frozen=True):
 class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The front matter of a Markdown file. Missing keys have the values of its folder."""
 
-    name: Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None = None
+    name: Annotated[str, Meta(pattern=f"^{ITEM_NAME}$", extra={"expected": ITEM_NAME_EXPECTED})] | None = None
     description: str = ""
     priority: Priority | None = None
     include: Mode | None = None
@@ -85,7 +85,7 @@ class ListedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule or reference in a list, or a directory of them."""
 
     name: Annotated[
-        Annotated[str, Meta(pattern=f"^{_NAME}$", extra={"expected": _NAME_EXPECTED})] | None,
+        Annotated[str, Meta(pattern=f"^{ITEM_NAME}$", extra={"expected": ITEM_NAME_EXPECTED})] | None,
         Meta(description="The name, for @rule:NAME or @ref:NAME in a prompt."),
     ] = None
     text: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="The text.")] = None
@@ -117,8 +117,8 @@ def gather_items(key: str, items: Items, sources: Sources) -> tuple[TextItem, ..
     """Return the items of a key in order, with their files read. Raises ProfileError."""
     found: dict[str, TextItem] = {}
     for at, item in _each(key, items, sources):
-        if not re.fullmatch(_NAME, item.name):
-            raise sources.refuse(at, f"expected {_NAME_EXPECTED}")
+        if not re.fullmatch(ITEM_NAME, item.name):
+            raise sources.refuse(at, f"expected {ITEM_NAME_EXPECTED}")
         if item.name in found:
             raise sources.refuse(at, f"{printable(item.name)} occurs twice; each needs its own name")
         found[item.name] = item

@@ -13,6 +13,7 @@ from msgspec import Meta
 from dragoman.assistant.profile.items import Items, ListedItem, TextItem, gather_items
 from dragoman.assistant.profile.servers import AgentServer, ServerSettings, gather_servers
 from dragoman.assistant.profile.settings import ModelSettings, Name, Permissions, SearchSettings, TextFile, TurnLimits
+from dragoman.assistant.profile.skills import Skill
 from dragoman.assistant.profile.sources import MAX_BYTES, ProfileError, Sources, read_bytes
 from dragoman.assistant.yaml import YamlError, YamlProblem, listed, parse_yaml, printable, read_node
 
@@ -74,6 +75,8 @@ class Profile(msgspec.Struct, frozen=True):
     rules: tuple[TextItem, ...] = ()
     references: tuple[TextItem, ...] = ()
     search: SearchSettings = SearchSettings()
+    skills: tuple[Skill, ...] = ()
+    """The skills in their folders. The agent file does not name them."""
 
 
 MAX_OWN_BYTES = 8 * MAX_BYTES

@@ -21,6 +21,7 @@ from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.profile import Profile
 from dragoman.assistant.profile.servers import AgentServer, Permission
 from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits, find_secrets
+from dragoman.assistant.profile.skills import Skill
 from dragoman.assistant.yaml import listed, printable
 from dragoman.errors import DragomanError
 from dragoman.files.private_file import PrivateFile
@@ -63,6 +64,7 @@ def describe_changes(profile: Profile, instead_of: Profile | None = None) -> lis
         *_servers(profile.servers, other.servers),
         *_items("rule", profile.rules, other.rules),
         *_items("reference", profile.references, other.references),
+        *_skills(profile.skills, other.skills),
         *_numbers("limit", profile.limits, other.limits),
         *_numbers("search setting", profile.search, other.search),
     ]
@@ -173,6 +175,14 @@ def _items(kind: str, items: Sequence[TextItem], others: Sequence[TextItem]) -> 
     gone = sorted(before.keys() - {item.name for item in items})
     if gone:
         yield f"It would remove your {kind}s {_names(gone)}."
+
+
+def _skills(skills: Sequence[Skill], others: Sequence[Skill]) -> Iterator[str]:
+    before = {skill.name: skill for skill in others}
+    for skill in skills:
+        if skill != before.get(skill.name):
+            text = _beginning(f"{skill.description}\n{skill.text}", SHOWN_ITEM_LETTERS)
+            yield f"It would offer the model the skill {printable(skill.name)}, {_INCLUDES[skill.include]}: {text}"
 
 
 def _name(server: AgentServer) -> str:

@@ -20,6 +20,7 @@ from dragoman.client.events import (
 )
 from dragoman.client.policies import PermissionQuestion
 from dragoman.client.sessions.result import Answer
+from dragoman.protocol.permission_options import USE_SKILLS
 from dragoman.recording.secrecy import hide_secrets
 from dragoman.text import one_line
 from dragoman.wire import Malformed, Oversized, parse
@@ -76,7 +77,8 @@ class RunRecord:
             case NoticeReceived():
                 self.add_notice(event)
             case PermissionRequested(question, decision) if decision is not None and decision.verdict == "deny":
-                self.denied.append(Denial(question, decision.reason))
+                if question.tool_call.name != USE_SKILLS:  # a project's skills are an offer, and the run works without
+                    self.denied.append(Denial(question, decision.reason))
             case TurnFinished():
                 self.done = event
             case _:

@@ -17,7 +17,7 @@ from dragoman.client.policies import (
     deny_all,
     rules,
 )
-from dragoman.protocol.permission_options import USE_AGENT_FILE
+from dragoman.protocol.permission_options import USE_AGENT_FILE, USE_SKILLS
 from dragoman.text import visible
 
 NAMES = ("deny", "reads", "all", "ask")
@@ -83,7 +83,7 @@ class _Explained:
 
 
 class _AgentFileNamed:
-    """A policy that suggests --agent when it denies the project's agent file, because `all` would allow far more."""
+    """A policy that suggests another way when it denies what a project brings, because `all` would allow far more."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -91,7 +91,11 @@ class _AgentFileNamed:
     async def decide(self, question: PermissionQuestion) -> Decision:
         decision = await self._policy.decide(question)
         is_refused = decision.verdict == "deny" and decision.reason
-        if not is_refused or question.tool_call.name != USE_AGENT_FILE or not question.tool_call.locations:
+        if not is_refused or not question.tool_call.locations:
+            return decision
+        if question.tool_call.name == USE_SKILLS:
+            return Decision("deny", reason=f"{decision.reason.removesuffix(f'; {HINT}')}; `dragoman chat` asks you")
+        if question.tool_call.name != USE_AGENT_FILE:
             return decision
         path = question.tool_call.locations[0].path.removeprefix(f"{question.cwd.rstrip('/')}/")
         named = shlex.quote(visible(path))
