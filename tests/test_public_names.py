@@ -15,6 +15,7 @@ PUBLIC = {
         "CallCancelledError",
         "CommandResult",
         "Compaction",
+        "DelegateSession",
         "HistoryMessage",
         "HttpServer",
         "McpTool",
@@ -41,6 +42,7 @@ PUBLIC = {
         "ToolOutcome",
         "Turn",
         "TurnEndedError",
+        "delegate",
     ],
     "dragoman.assistant": ["ConfiguredModel", "make_agent"],
     "dragoman.client": [

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dragoman.agent.sessions.settings import BooleanOption, Mode, OptionValue, SelectOption
     from dragoman.agent.turns.call_run import CallCancelledError
     from dragoman.agent.turns.compaction import Compaction
+    from dragoman.agent.turns.delegation import DelegateSession, delegate
     from dragoman.agent.turns.model_request import ModelRequest
     from dragoman.agent.turns.prepared_call import (
         Action,
@@ -39,6 +40,7 @@ _MODULES = {
     "dragoman.agent.turns.call_run": ("CallCancelledError",),
     "dragoman.agent.turns.compaction": ("Compaction",),
     "dragoman.agent.sessions.conversation": ("HistoryMessage", "HistoryToolCall"),
+    "dragoman.agent.turns.delegation": ("DelegateSession", "delegate"),
     "dragoman.agent.turns.model_request": ("ModelRequest",),
     "dragoman.agent.sessions.permission": ("PermissionDecision",),
     "dragoman.agent.turns.prepared_call": (
@@ -74,6 +76,7 @@ __all__ = [
     "CallCancelledError",
     "CommandResult",
     "Compaction",
+    "DelegateSession",
     "HistoryMessage",
     "HistoryToolCall",
     "HttpServer",
@@ -100,6 +103,7 @@ __all__ = [
     "ToolOutcome",
     "Turn",
     "TurnEndedError",
+    "delegate",
 ]
 
 
