@@ -80,6 +80,8 @@ PUBLIC = {
         "to_atif",
         "to_openai",
     ],
+    "dragoman.client.adapters.langgraph": ["agent_node"],
+    "dragoman.client.adapters.pydantic_ai": ["agent_tool"],
     "dragoman.client.errors": [
         "InvalidAddressError",
         "InvalidDirectoryError",

@@ -16,7 +16,14 @@ from typing import NamedTuple
 PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "api-client.md": (
         "The client",
-        ("dragoman.client", "dragoman.client.events", "dragoman.client.policies", "dragoman.client.errors"),
+        (
+            "dragoman.client",
+            "dragoman.client.events",
+            "dragoman.client.policies",
+            "dragoman.client.errors",
+            "dragoman.client.adapters.pydantic_ai",
+            "dragoman.client.adapters.langgraph",
+        ),
     ),
     "api-agent.md": ("The kit for agents", ("dragoman.agent", "dragoman.telemetry")),
     "api-bridge.md": ("The bridge", ("dragoman.bridge",)),

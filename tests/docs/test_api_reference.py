@@ -10,6 +10,8 @@ from tests.table import each_row
 TEXTS = api_pages.generate()
 PAGES = {
     "dragoman.client": "api-client.md",
+    "dragoman.client.adapters.langgraph": "api-client.md",
+    "dragoman.client.adapters.pydantic_ai": "api-client.md",
     "dragoman.client.errors": "api-client.md",
     "dragoman.client.events": "api-client.md",
     "dragoman.client.policies": "api-client.md",
