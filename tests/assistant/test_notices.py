@@ -57,9 +57,27 @@ async def test_client_with_notices_gets_a_retry_as_a_notice(tmp_path):
     async with session_in(tmp_path, model=Telling(ReplyRetry("slow down", 2), ReplyText("Hi"))) as (client, session_id):
         await client.prompt(session_id, "hello")
         [notice] = [each.update for each in client.updates if isinstance(each.update, v1.Notice)]
-        assert notice == v1.Notice(severity="info", title="slow down; trying again in 2 s")
+        assert (notice.severity, notice.title) == ("info", "slow down; trying again in 2 s")
         assert client.text() == "Hi"
     assert "slow down" not in logged(tmp_path)
+
+
+async def test_retries_of_a_reply_have_one_key(tmp_path):
+    retries = [ReplyRetry("slow down", 1), ReplyRetry("slow down", 2)]
+    async with session_in(tmp_path, model=Telling(*retries, ReplyText("Hi"))) as (client, session_id):
+        for _ in range(2):
+            await client.prompt(session_id, "hello")
+        keys = [each.update.meta["dragoman/notice"] for each in client.updates if isinstance(each.update, v1.Notice)]
+    assert (keys[0], keys[2]) == (keys[1], keys[3])
+    assert keys[0] != keys[2]
+
+
+async def test_retries_are_one_thought_of_other_clients(tmp_path):
+    model = Telling(ReplyRetry("slow down", 1), ReplyRetry("slow down", 2), ReplyText("Hi"))
+    async with session_in(tmp_path, model=model, capabilities=PLAIN) as (client, session_id):
+        await client.prompt(session_id, "hello")
+        ids = {each.update.message_id for each in client.updates if isinstance(each.update, v1.AgentThoughtChunk)}
+    assert len(ids) == 1
 
 
 async def test_other_clients_get_a_thought_that_is_not_logged(tmp_path):

@@ -1,6 +1,7 @@
 """`dragoman chat` in tmux: the screen after real key strokes."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -112,6 +113,27 @@ def test_live_rows_leave_nothing_behind(chat):
     assert screen.count("working on it") == 1
     window.press("more", "Enter")
     window.wait_for("fine")
+
+
+def retry(seconds):
+    meta = {"dragoman/notice": "retries"}
+    update = {
+        "sessionUpdate": "notice",
+        "severity": "info",
+        "title": f"busy; trying again in {seconds} s",
+        "_meta": meta,
+    }
+    return steps.Update(update)
+
+
+def test_notices_with_one_key_are_one_updating_line(chat):
+    window = chat([retry(1), retry(2), steps.AskPermission(title="Go"), retry(4), retry(8), steps.Say("here")])
+    window.press("hello", "Enter")
+    screen = window.wait_for("[n/2] Reject")
+    assert re.findall(r"trying again in \d s", screen) == ["trying again in 2 s"]
+    window.press("y")
+    screen = window.wait_for(f" s\n\n{MARK.strip()}")
+    assert re.findall(r"trying again in \d s", screen) == ["trying again in 2 s", "trying again in 8 s"]
 
 
 def test_narrowed_window_is_redrawn(chat):

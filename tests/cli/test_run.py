@@ -83,6 +83,14 @@ def test_notice_is_shown_next_to_the_answer():
     assert (done.stdout, done.stderr) == ("here\n", "[busy; trying again in 2 s]\n")
 
 
+def test_notices_with_one_key_are_one_line():
+    retries = [notice(f"busy; trying again in {seconds} s", _meta={"dragoman/notice": "r"}) for seconds in (1, 2, 4)]
+    done = run([*retries, steps.Say("here")])
+    assert (done.stdout, done.stderr) == ("here\n", "[busy; trying again in 1 s]\n")
+    done = run([*retries, steps.Say("here")], options=["--format", "json"])
+    assert [each["title"] for each in json.loads(done.stdout)["notices"]] == ["busy; trying again in 4 s"]
+
+
 def test_notice_detail_does_nothing_to_the_terminal():
     done = run([notice("one\x1b[2J", description="two\x1b]0;three\x07\nfour"), steps.Say("here")])
     assert done.stderr == "[one\\x1b[2J]\ntwo\nfour\n"

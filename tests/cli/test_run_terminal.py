@@ -87,6 +87,24 @@ def test_void_text_is_marked_as_void():
     assert note.startswith("[the text above is discarded")
 
 
+def test_notice_replaces_the_line_with_its_key():
+    def notice(seconds, key):
+        update = {"sessionUpdate": "notice", "severity": "info", "title": f"again in {seconds} s"}
+        return steps.Update({**update, "_meta": {"dragoman/notice": key}})
+
+    turn = [notice(1, "a"), notice(2, "a"), notice(3, "b"), steps.Say("here"), notice(4, "b")]
+    terminal = Terminal("go", "--", *scripted(turn))
+    assert terminal.finish() == 0
+    up = "\x1b[1A\r\x1b[J"
+    assert SEEN.sub("", terminal.shown).replace(up, "<up>").splitlines() == [
+        "[again in 1 s]",
+        "<up>[again in 2 s]",
+        "[again in 3 s]",
+        "here",
+        "[again in 4 s]",
+    ]
+
+
 def raw_question(call, *options):
     params = {"sessionId": "s", "toolCall": {"toolCallId": "1", **call}, "options": list(options)}
     ask = {"id": 9, "method": "session/request_permission", "params": params}

@@ -23,6 +23,7 @@ class ModelReply:
         self._thoughts = thoughts
         self._message_id = str(uuid.uuid4())
         self._thought_id = str(uuid.uuid4())
+        self._retries_id = str(uuid.uuid4())
         self._pieces: list[str] = []
         self._thought: list[str] = []
         self._provider: dict[str, Any] | None = None
@@ -90,4 +91,4 @@ class ModelReply:
         self._thought.clear()
         self.tool_uses.clear()
         self._message_id, self._thought_id = str(uuid.uuid4()), str(uuid.uuid4())
-        await self._turn.notice(retry.message())
+        await self._turn.notice(retry.message(), key=self._retries_id)

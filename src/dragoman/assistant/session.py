@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, aclosing
 
@@ -134,6 +135,7 @@ class AssistantSession:
         """
         pieces: list[str] = []
         stop: str | None = None
+        retries_id = str(uuid.uuid4())
         with self.trace_request(turn):
             async with aclosing(self.conversation.reply(request)) as parts:
                 async for part in parts:
@@ -146,7 +148,7 @@ class AssistantSession:
                             turn.count(part)
                         case ReplyRetry():
                             pieces.clear()
-                            await turn.notice(part.message())
+                            await turn.notice(part.message(), key=retries_id)
                         case ReplyStop(reason):
                             stop = reason
                         case _:

@@ -11,6 +11,7 @@ from dragoman.client.permission.policy import Decision, PermissionQuestion
 from dragoman.client.sessions.entities import CompactionState, SessionMessageState, SubagentState
 from dragoman.client.sessions.tool_call import ToolCallState
 from dragoman.protocol import v1
+from dragoman.protocol.notice import notice_key
 from dragoman.protocol.unions import UnknownVariant
 
 __all__ = [
@@ -132,6 +133,11 @@ class NoticeReceived(msgspec.Struct, frozen=True, gc=False):
     title: str
     description: str | None
     update: v1.Notice
+
+    @property
+    def key(self) -> str | None:
+        """The key of its line. A later notice with the same key replaces this one. Our own agent sends keys."""
+        return notice_key(self.update)
 
 
 class CompactionChanged(msgspec.Struct, frozen=True, gc=False):

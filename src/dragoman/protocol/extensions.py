@@ -3,6 +3,9 @@
 ECHO = "dragoman/echo"
 """The `_meta` key of a client that asks the agent to repeat the client's prompts with their message ids."""
 
+NOTICE = "dragoman/notice"
+"""The `_meta` key of a notice for the key of its line. A later notice with the same key replaces it."""
+
 CALLS = "dragoman/tool_call"
 """The `_meta` key for cancelling one tool call.
 

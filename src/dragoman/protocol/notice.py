@@ -8,6 +8,7 @@ import textwrap
 import uuid
 
 from dragoman.protocol import v1
+from dragoman.protocol.extensions import NOTICE
 
 
 def supports_notices(client: v1.ClientCapabilities) -> bool:
@@ -20,12 +21,18 @@ def notice_text(notice: v1.Notice) -> str:
     return f"{notice.title}\n{notice.description}" if notice.description else notice.title
 
 
+def notice_key(notice: v1.Notice) -> str | None:
+    """Return the key of a notice. A later notice with the same key replaces it."""
+    key = (notice.meta or {}).get(NOTICE)
+    return key if isinstance(key, str) else None
+
+
 def as_thought(notice: v1.Notice) -> v1.AgentThoughtChunk:
     """Return the update for a client without notices. Clients do not show a thought as the answer.
 
     A description is plain text, possibly from elsewhere. Clients show thoughts as Markdown, which leaves indented text
-    unchanged.
+    unchanged. Notices with the same key are one thought.
     """
     parts = [notice.title, textwrap.indent(notice.description, " " * 4)] if notice.description else [notice.title]
     block = v1.TextContent(text="".join(f"{part}\n\n" for part in parts))
-    return v1.AgentThoughtChunk(content=block, message_id=str(uuid.uuid4()))
+    return v1.AgentThoughtChunk(content=block, message_id=notice_key(notice) or str(uuid.uuid4()))

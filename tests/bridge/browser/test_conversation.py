@@ -57,6 +57,16 @@ async def test_first_message_creates_a_session_with_a_markdown_answer(page, agen
     await shoot(page, "conversation")
 
 
+async def test_notice_replaces_the_one_with_its_key(page, agent):
+    await say(page, "Go")
+    turn = await agent.next_turn()
+    for seconds in (1, 2, 4):
+        meta = {"dragoman/notice": "retries"}
+        turn.update("notice", severity="info", title=f"Busy; trying again in {seconds} s", _meta=meta)
+        await expect(page.locator(".notice")).to_have_text(f"Busy; trying again in {seconds} s")
+    turn.end()
+
+
 async def test_notices_are_shown_separately_and_once(page, agent):
     await say(page, "Go")
     turn = await agent.next_turn()

@@ -20,7 +20,7 @@ from dragoman.agent.turns.unawaited import UnawaitedCalls
 from dragoman.agent.turns.usage import TokenUsage
 from dragoman.errors import ConnectionClosedError, ErrorCode, InvalidResultError, RemoteError, RpcError
 from dragoman.protocol import v1
-from dragoman.protocol.extensions import CALLS, ECHO
+from dragoman.protocol.extensions import CALLS, ECHO, NOTICE
 from dragoman.protocol.methods import SESSION_REQUEST_PERMISSION
 from dragoman.protocol.notice import as_thought, supports_notices
 from dragoman.store import Header, History
@@ -343,13 +343,18 @@ class Session:
 
     # ── notices and records ─────────────────────────────────────────────────────────────────────
 
-    def notice(self, text: str, severity: Literal["info", "warning", "error"] = "info") -> None:
+    def notice(
+        self, text: str, severity: Literal["info", "warning", "error"] = "info", *, key: str | None = None
+    ) -> None:
         """Show the user a notice about the conversation. It is not part of the answer or the log.
 
-        The first line of the text must be understandable on its own. The rest is the detail.
+        The first line of the text must be understandable on its own. The rest is the detail. A later notice with the
+        same `key` replaces this one. The key must be unique in the session.
         """
         title, _, description = text.strip().partition("\n")
         notice = v1.Notice(severity=severity, title=title.rstrip(":"), description=description or None)
+        if key is not None:
+            notice.meta = {NOTICE: key}
         self.updates.send_unlogged(notice if self.client.shows_notices else as_thought(notice))
 
     def notice_later(self, text: str) -> None:

@@ -162,10 +162,15 @@ class Turn:
             await self.session.set_title(title)
 
     @must_await
-    async def notice(self, text: str, severity: Literal["info", "warning", "error"] = "info") -> None:
-        """Show the user a notice about the turn. It is not part of the answer and not replayed."""
+    async def notice(
+        self, text: str, severity: Literal["info", "warning", "error"] = "info", *, key: str | None = None
+    ) -> None:
+        """Show the user a notice about the turn. It is not part of the answer and not replayed.
+
+        A later notice with the same `key`, which is unique in the session, replaces this one.
+        """
         self._check()
-        self.session.notice(text, severity)
+        self.session.notice(text, severity, key=key)
 
     def subagent(self, title: str, *, description: str | None = None) -> "Subagent":
         """Show part of the work as a separate session if the client supports this, or else as a tool call.

@@ -50,6 +50,8 @@ class TurnView:
         self._renderer = Markdown()
         self._cleaner = TextCleaner()
         self._thought = ""
+        self._notice = ""
+        """A notice that may still be replaced."""
         self._running: dict[str, ToolCallState] = {}
         self._is_cancelled = False
         self._diffs_shown: set[str] = set()
@@ -91,6 +93,10 @@ class TurnView:
                 text = f"mode: {one_line(mode_id)}"
             case NoticeReceived(_, title, description):
                 text = clean_text("\n".join(filter(None, (title, description))))
+                if event.key is not None:
+                    self._enter(f"notice {event.key}")
+                    self._notice = text
+                    return
             case CompactionChanged(compaction) if compaction.status == "completed":
                 text = f"the conversation was summarized:\n{clean_text(compaction.text)}".rstrip(":\n")
             case MessageWithdrawn():
@@ -122,6 +128,8 @@ class TurnView:
         if self._thought:
             text = cut(one_line(clean_text(self._thought[-4 * width :]))[-(width - 14) :], width - 14)
             rows = [*rows, [Span(f"✻ Thinking: {text}", "dim")]]
+        if self._notice:
+            rows = [*rows, *note_rows(self._notice, width)]
         for call in self._running.values():
             rows += running_rows(call, spinner, width)
         if self._plan and not is_over:
@@ -199,7 +207,9 @@ class TurnView:
             room = self.screen.width - len("✻ Thought: ") - len("  :thoughts")
             row: Row = [Span(f"✻ Thought: {cut(first, max(room, 8))}", "dim italic"), Span("  :thoughts", "dim")]
             self.screen.add([row])
-        self._thought = ""
+        if self._notice:
+            note(self.screen, self._notice)
+        self._thought = self._notice = ""
         self._block = block
         if block:
             self.screen.begin_block()
@@ -220,8 +230,16 @@ def usage_parts(session: Session | None, usage: v1.Usage | None) -> list[str]:
 
 def note(screen: Screen, text: str, style: str = "dim") -> None:
     """Print a note from dragoman, dim by default."""
-    for line in text.split("\n"):
-        screen.add(wrap([Span(line.lstrip(), style)], screen.width, line[: len(line) - len(line.lstrip())]))
+    screen.add(note_rows(text, screen.width, style))
+
+
+def note_rows(text: str, width: int, style: str = "dim") -> list[Row]:
+    """Return the rows of a note."""
+    return [
+        row
+        for line in text.split("\n")
+        for row in wrap([Span(line.lstrip(), style)], width, line[: len(line) - len(line.lstrip())])
+    ]
 
 
 def _describe(block: v1.ContentBlock) -> str:

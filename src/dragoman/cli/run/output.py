@@ -56,6 +56,7 @@ class RunRecord:
     def add_notice(self, event: Event) -> None:
         """Record a notice from before the turn. Other events are ignored."""
         if isinstance(event, NoticeReceived):
+            self.notices = [each for each in self.notices if event.key is None or each.key != event.key]
             self.notices.append(event)
 
     def add(self, event: Event) -> str:
@@ -274,7 +275,7 @@ def show_notice(output: AnswerOutput, event: Event) -> None:
     """Show an agent's notice about the conversation."""
     if isinstance(event, NoticeReceived):
         detail = f"\n{event.description}" if event.description else ""
-        output.aside(f"[{one_line(event.title)}]{detail}")
+        output.aside(f"[{one_line(event.title)}]{detail}", key=event.key)
 
 
 def show_aside(output: AnswerOutput, event: Event) -> None:

@@ -39,6 +39,16 @@ def row_width(stream: TextIO) -> int:
     return max(MIN_WIDTH, min(window_size(stream).columns - 1, MAX_WIDTH))
 
 
+def erasure(rows: Sequence[Row], stream: TextIO) -> str:
+    """Return the sequence that erases the last rows of a terminal.
+
+    The rows are counted as the window wraps them now, because it may be narrower than before.
+    """
+    columns = max(window_size(stream).columns, 1)
+    height = sum(max(-(-cells(plain(row)) // columns), 1) for row in rows)
+    return f"\x1b[{height}A\r\x1b[J" if height else ""
+
+
 class Screen:
     """Writes rows to a terminal. Live rows are below all others, and are replaced together.
 
@@ -76,20 +86,11 @@ class Screen:
 
     def _write(self, rows: Sequence[Row], live: Sequence[Row]) -> None:
         drawn = "".join(f"{self._paint(row)}\n" for row in (*rows, *live))
-        self._out.write(self._erasure() + drawn)
+        self._out.write(erasure(self._live, self._out) + drawn)
         self._out.flush()
         self._live = list(live)
         if rows:
             self.is_fresh = not plain(rows[-1]).strip()
-
-    def _erasure(self) -> str:
-        """Return the sequence that erases the live rows.
-
-        The rows are counted as the window wraps them now, because it may be narrower than before.
-        """
-        columns = max(window_size(self._out).columns, 1)
-        height = sum(max(-(-cells(plain(row)) // columns), 1) for row in self._live)
-        return f"\x1b[{height}A\r\x1b[J" if height else ""
 
 
 class AnswerOutput:
@@ -99,6 +100,9 @@ class AnswerOutput:
         self._paint = paint if has_colours(sys.stderr) else plain
         self.is_terminal = sys.stdout.isatty()
         self._is_shared = _outputs_are_same()
+        self._replaceable: tuple[str, Sequence[Row]] | None = None
+        """The key and the rows of the last aside, while nothing was written below it."""
+        self._shown_keys: set[str] = set()
         self._line_is_open = False
         self._cleaner = TextCleaner()
 
@@ -111,6 +115,7 @@ class AnswerOutput:
         """Write a piece of the answer."""
         shown = self._cleaner.feed(text)
         if shown:
+            self._replaceable = None
             _write(sys.stdout, shown)
             self._line_is_open = not shown.endswith("\n")
 
@@ -128,9 +133,25 @@ class AnswerOutput:
         self._cleaner = TextCleaner()
         self.end_line()
 
-    def aside(self, text: str) -> None:
-        """Write dim lines that are not part of the answer."""
-        self.write_rows([Span(line, "dim")] for line in clean_text(text).split("\n"))
+    def aside(self, text: str, *, key: str | None = None) -> None:
+        """Write dim lines that are not part of the answer.
+
+        On a terminal they replace the lines with the same `key` directly above. Elsewhere only the first lines with a
+        key are written.
+        """
+        rows: list[Row] = [[Span(line, "dim")] for line in clean_text(text).split("\n")]
+        if key is None:
+            self.write_rows(rows)
+            return
+        before = self._replaceable
+        if not sys.stderr.isatty():
+            if key in self._shown_keys:
+                return
+            self._shown_keys.add(key)
+        elif before is not None and before[0] == key:
+            _write(sys.stderr, erasure(before[1], sys.stderr))
+        self.write_rows(rows)
+        self._replaceable = (key, rows)
 
     def print_error(self, problem: str) -> None:
         """Write an error without dimming."""
@@ -140,6 +161,7 @@ class AnswerOutput:
         """Write rows to stderr. Their text must already be clean."""
         if self._is_shared:
             self.end_line()
+        self._replaceable = None
         _write(sys.stderr, "".join(f"{self._paint(row)}\n" for row in rows))
 
 

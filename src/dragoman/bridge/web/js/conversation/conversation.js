@@ -237,7 +237,7 @@ function makeView(item, session, app) {
     case "session_message":
       return session ? new SessionMessageView(item, session, app) : noteView(el("div"));
     case "notice":
-      return noteView(noticeNote(item));
+      return noticeView(item);
     case "end":
       return endView(item, session, app);
   }
@@ -255,6 +255,18 @@ function actionsOf(item, session, app) {
     edit: () => app.composer?.rewrite(resendOf(item, session, app)),
     retry: () => app.composer?.resend(writtenOf(item)),
   };
+}
+
+/** @param {page.NoticeItem} item */
+function noticeView(item) {
+  const element = el("div", { class: "item" }, noticeNote(item));
+  let version = item.version;
+  const update = () => {
+    if (item.version === version) return;
+    version = item.version;
+    element.replaceChildren(noticeNote(item));
+  };
+  return { element, update };
 }
 
 /** @param {HTMLElement} note */

@@ -5,7 +5,8 @@
  *   {type: "message", role: "user" | "agent" | "thought", messageId, time, blocks, void}
  *                                           void: the agent has withdrawn it and writes it again
  *   {type: "tool", id, call, terminals}     call: the latest fields of the tool call
- *   {type: "notice", severity, title, description}  a note of the agent about the conversation
+ *   {type: "notice", severity, title, description}  a note of the agent about the conversation, replaced
+ *                                           by a later one with the same key
  *   {type: "compaction", id, status, summary, error, round}   the conversation before it was summarized; `round` grows
  *                                           when the summary restarts
  *   {type: "subagent", id, fields}            a subagent's session; fields: its fields
@@ -22,6 +23,7 @@ import { openTurn, sumUp } from "./turn.js";
 
 const VOID = "dragoman/void";
 const TURN_END = "dragoman/turn";
+const NOTICE = "dragoman/notice";
 
 // Updates that may arrive at any time. They do not belong to a turn and do not extend it.
 const ASIDE = new Set([
@@ -265,8 +267,14 @@ export class Transcript {
   }
 
   /** @param {acp.Notice} notice */
-  #notice({ severity, title, description }) {
-    return title ? this.#add({ type: "notice", severity, title, description: description ?? null }) : null;
+  #notice({ severity, title, description, _meta }) {
+    if (!title) return null;
+    const fields = { severity, title, description: description ?? null };
+    const key = _meta?.[NOTICE];
+    if (typeof key !== "string") return this.#add({ type: "notice", ...fields });
+    const item = Object.assign(this.#entity("notice", key, fields), fields);
+    item.version += 1;
+    return item;
   }
 
   /** @param {acp.CompactionUpdate} update */
