@@ -79,13 +79,18 @@ $(VENV)/.postgresql: scripts/postgresql $(VENV)/.dev $(VENV)/.browser
 	@scripts/postgresql
 	@touch $@
 
+# After these, for the same reason.
+$(VENV)/.bubblewrap: scripts/bubblewrap $(VENV)/.dev $(VENV)/.postgresql
+	@scripts/bubblewrap
+	@touch $@
+
 install: $(VENV)/.run ## Set up .venv; the command is then .venv/bin/dragoman
 
 run: $(VENV)/.run ## Serve an agent in a web page and open it: no key, no network; ARGS="--port 9000" has options
 	@$(BIN)/dragoman serve $(ARGS)
 
 # What the tests use apart from Python.
-TEST_TOOLS := $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql
+TEST_TOOLS := $(VENV)/.dev $(VENV)/.peers .cache/peers/acp-v2/.made $(VENV)/.conformance $(VENV)/.browser $(VENV)/.postgresql $(VENV)/.bubblewrap
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 test: $(TEST_TOOLS) ## Run the tests, without the extended ones

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from tests.process_state import list_changes, read_process_state
 from tests.store.tiny_disk import mounted
 
-pytest_plugins = ["tests.extended", "tests.store.postgres"]
+pytest_plugins = ["tests.extended", "tests.sandbox.machine", "tests.store.postgres"]
 
 # The suite starts the program over a thousand times, so it is compiled once, even if the environment forbids it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent.turns.prepared_call import Action
-from dragoman.agent.workspace.active_files import ACTIVE_FILES, ActiveFiles
+from dragoman.sandbox.active_files import ACTIVE_FILES, ActiveFiles
 from tests.assistant.running import answer_with, session_in
 from tests.assistant.test_permission import set_mode
 from tests.assistant.tools.working import working

@@ -235,7 +235,7 @@ class SessionHandlers:
     async def _cancel_terminal(self, params: Any) -> dict[str, Any]:
         """Cancel one command. Clients of version 2 reach this extension by `terminal/cancel`."""
         cancelled = decode_cancelled_terminal(params)
-        if not self._sessions.get(cancelled.session_id).workspace.commands.cancel(cancelled.terminal_id):
+        if not self._sessions.get(cancelled.session_id).workspace.cancel_command(cancelled.terminal_id):
             raise InvalidParamsError(
                 "params.terminalId", "no command is running in a terminal with this id; session/cancel ends the turn"
             )

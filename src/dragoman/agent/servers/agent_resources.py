@@ -11,8 +11,8 @@ from dragoman.agent.sessions.approvals import ApprovalFile, ProjectApprovals, Sh
 from dragoman.mcp.channel import McpMessageRouter
 
 if TYPE_CHECKING:
-    from dragoman.agent.workspace.active_files import ActiveFiles
     from dragoman.proc import Supervisor
+    from dragoman.sandbox.active_files import ActiveFiles
     from dragoman.store import SharesApprovals
 
 
@@ -35,7 +35,7 @@ class AgentResources:
 
     def active_files(self) -> "ActiveFiles":
         """Return the files whose writing always asks for permission."""
-        from dragoman.agent.workspace.active_files import ActiveFiles
+        from dragoman.sandbox.active_files import ActiveFiles
 
         return ActiveFiles(str(self.home), self._protected_file)
 

@@ -17,7 +17,7 @@ import msgspec
 
 from dragoman.agent.sessions.approvals import Approvals
 from dragoman.agent.sessions.settings import Mode
-from dragoman.agent.turns.prepared_call import Action, ProposedCall
+from dragoman.agent.turns.prepared_call import IN_SANDBOX, Action, ProposedCall
 from dragoman.errors import ConnectionClosedError, InvalidResultError, RemoteError
 from dragoman.files.path import show_from
 from dragoman.protocol import v1
@@ -100,7 +100,7 @@ class Permission:
         # Calls that need no permission run at once. Then refusals are checked, then approvals, then the mode.
         if call.action is None or (call.reads_only and call.inside and call.verdict is None):
             return "run", ""
-        decided = await self._approvals.find(call.action)
+        decided = await self._find_decision(call.action)
         if decided == "allow" and not call.can_be_kept:
             decided = None  # approved when the check was less strict
         mode = self._mode()
@@ -110,9 +110,18 @@ class Permission:
         level = mode.permission
         if decided == "allow" or call.verdict == "allow" or (level == "all" and call.verdict is None):
             return "run", ""
-        if level == "edits" and call.action.kind == "write" and call.inside and not call.always_asks:
+        runs_with_edits = call.in_sandbox or (call.action.kind == "write" and call.inside)
+        if level == "edits" and runs_with_edits and not call.always_asks:
             return "run", ""
         return "ask", ""
+
+    async def _find_decision(self, action: Action) -> Literal["allow", "reject"] | None:
+        """Return the decision about an action. One about a command outside the sandbox also applies inside."""
+        decided = await self._approvals.find(action)
+        if decided is None and action.where.startswith(IN_SANDBOX):
+            outside = msgspec.structs.replace(action, where=action.where.removeprefix(IN_SANDBOX))
+            return await self._approvals.find(outside)
+        return decided
 
     async def _apply_answer(self, call: ProposedCall, answer: v1.RequestPermissionResponse) -> PermissionDecision:
         outcome = answer.outcome
@@ -165,7 +174,7 @@ def describe_grant(action: Action, cwd: str) -> tuple[str, str]:
     differ. A tool is covered by its name and its server, so its input may differ.
     """
     if action.kind == "command":
-        return "exactly this command", ""
+        return f"exactly this command{' in the sandbox' * action.where.startswith(IN_SANDBOX)}", ""
     if action.kind == "tool":
         return "this tool", ", whatever the input"
     if action.kind == "read":

@@ -28,6 +28,10 @@ def text_content(text: str) -> v1.Content:
     return v1.Content(content=v1.TextContent(text=text))
 
 
+IN_SANDBOX = "sandbox "
+"""The beginning of `Action.where` for a command in the sandbox, so that its approval does not apply outside."""
+
+
 class Action(msgspec.Struct, frozen=True):
     """The effect that "always" covers: a command and its directory, all edits of a file, or all calls of a tool."""
 
@@ -85,6 +89,8 @@ class ProposedCall(msgspec.Struct, frozen=True):
     """The decision of the agent's own settings, in any mode."""
     content: Sequence[v1.ToolCallContent] = ()
     """The diff, or other content that shows the effect."""
+    in_sandbox: bool = False
+    """Whether the call is a command that runs in the sandbox. It then runs without asking where edits do."""
 
     def __post_init__(self) -> None:
         """Escape invisible characters in the title, because it contains foreign commands, paths and tool names."""

@@ -18,6 +18,7 @@ from dragoman.errors import ConnectionClosedError, DragomanError, InvalidResultE
 from dragoman.protocol import v1
 from dragoman.protocol.methods import ELICITATION_CREATE
 from dragoman.protocol.unions import decode_hook
+from dragoman.sandbox import SANDBOX_MODES, SandboxMode
 
 if TYPE_CHECKING:
     from dragoman.agent.servers.mcp_tool import McpTool
@@ -345,6 +346,8 @@ class Turn:
         *,
         timeout_s: float = COMMAND_TIMEOUT_S,
         call: "ToolCallHandle | None" = None,
+        sandbox: SandboxMode = "off",
+        writable: Sequence[str] = (),
     ) -> "CommandResult":
         """Run a command in the working directory, in a terminal of the client if it has them.
 
@@ -352,8 +355,14 @@ class Turn:
         result has `output`, `exit_code`, `signal`, `timed_out` and `cancelled`. A client of version 2 may cancel one
         command. Raises ToolError if the command cannot be started. This does not ask for permission. Use
         `ToolCallHandle.allowed` for that.
+
+        With `sandbox`, the operating system keeps the command inside the session's directories and, if listed, the
+        `writable` ones. It then never runs in the client's terminal. Without a sandbox here, it is not run, and
+        ToolError has the reason.
         """
         self._check()
+        if sandbox not in SANDBOX_MODES:
+            raise ValueError(f"{sandbox!r} is not a sandbox; expected one of {', '.join(SANDBOX_MODES)}")
         text = command if isinstance(command, str) else shlex.join(command)
 
         async def show(content: Sequence[v1.ToolCallContent]) -> None:
@@ -361,7 +370,10 @@ class Turn:
                 await call.progress(*content)
 
         workspace = self.session.workspace
-        end = await workspace.commands.run(text, workspace.cwd, show, timeout_s=timeout_s)
+        if sandbox != "off" and (problem := await workspace.find_sandbox_problem()) is not None:
+            raise ToolError(f"the command was not run, because there is no sandbox: {problem}")
+        own = None if sandbox == "off" else workspace.make_sandbox(sandbox, writable)
+        end = await workspace.run(text, show, timeout_s=timeout_s, sandbox=own)
         if call is not None:
             await call.show(*end.content)
         return end

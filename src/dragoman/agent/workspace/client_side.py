@@ -105,11 +105,6 @@ class ClientTerminals:
         except RemoteError as error:
             raise ToolError(f"the client could not run it in its terminal: {error.text}") from None
 
-    def cancel(self, terminal_id: str) -> bool:
-        """Return False, because the client can end its own terminals itself."""
-        del terminal_id
-        return False
-
     async def _create(self, command: str, cwd: str) -> str:
         request = v1.CreateTerminalRequest(
             session_id=self._client.session_id,

@@ -7,7 +7,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,6 +18,9 @@ from dragoman.proc import Child, ProcessExit, Supervisor
 from dragoman.proc.command import without_secrets
 from dragoman.proc.pipes import skip_continuation
 from dragoman.protocol import v1
+
+if TYPE_CHECKING:
+    from dragoman.sandbox.sandbox import Sandbox
 
 CLEANUP_TIMEOUT_S = 2.0
 """The longest time to release resources. A cancelled turn waits for it."""
@@ -111,6 +114,8 @@ class CommandResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
     cancelled: bool = False
     """Whether the user cancelled only this command, by `terminal/cancel` of version 2. The turn continues."""
+    renamed: Sequence[tuple[str, str]] = ()
+    """The new active files that the sandbox renamed: pairs of the old and the new path."""
 
 
 class CommandRunner(Protocol):
@@ -118,10 +123,6 @@ class CommandRunner(Protocol):
 
     async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandResult:
         """Run a shell command to its end. Raises ToolError if it cannot be started."""
-        ...
-
-    def cancel(self, terminal_id: str) -> bool:
-        """Cancel the command in a terminal. Return whether one was running."""
         ...
 
 
@@ -178,23 +179,25 @@ class Shell:
         self._offers_cancel = offers_cancel
         self._running: dict[str, _OwnTerminal] = {}
 
-    async def run(self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float) -> CommandResult:
-        """Run a shell command to its end. Raises ToolError if it cannot be started."""
+    async def run(
+        self, command: str, cwd: str, progress: ShowProgress, *, timeout_s: float, sandbox: "Sandbox | None" = None
+    ) -> CommandResult:
+        """Run a shell command to its end, in a sandbox if there is one. Raises ToolError if it cannot be started."""
         output = BoundedOutput()
         terminal = _OwnTerminal(command, cwd, offers_cancel=self._offers_cancel)
-        child = await self._start(command, cwd)
+        child = await self._start(command, cwd, sandbox)
         pipe = child.read_stdout(output.add)
         try:
             try:
                 in_time = await self._follow(child, terminal, output, progress, timeout_s)
             finally:
-                ended = await finish(child.stop(grace_s=0, term_s=TERM_GRACE_S))
+                ended, renamed = await finish(_stop(child, sandbox))
         except asyncio.CancelledError:
             await finish(show_last(terminal.end(output.text, child.exit or ProcessExit()), progress))
             raise
         finally:
             pipe.close()
-        return _end(terminal, output, ended, timed_out=not in_time)
+        return _end(terminal, output, ended, timed_out=not in_time, renamed=renamed)
 
     def cancel(self, terminal_id: str) -> bool:
         """Cancel the command in a terminal. Return whether one was running. `run` then returns its result."""
@@ -220,12 +223,18 @@ class Shell:
             exited.cancel()
         return True
 
-    async def _start(self, command: str, cwd: str) -> Child:
+    async def _start(self, command: str, cwd: str, sandbox: "Sandbox | None") -> Child:
         supervisor = await self._supervise()
+        words = ["/bin/sh", "-c", _MERGED, "sh", command]
+        if sandbox is not None:
+            from dragoman.sandbox.sandbox import SandboxUnavailableError
+
+            try:
+                words = await asyncio.to_thread(sandbox.wrap, words, cwd)
+            except SandboxUnavailableError as error:
+                raise ToolError(f"the command was not run, because it could not be sandboxed: {error}") from None
         try:
-            return await supervisor.start(
-                ["/bin/sh", "-c", _MERGED, "sh", command], cwd=cwd, env=without_secrets(), inherit=()
-            )
+            return await supervisor.start(words, cwd=cwd, env=without_secrets(), inherit=())
         except StartError as error:
             raise ToolError(f"the command could not be started: {error.reason}") from None
 
@@ -236,6 +245,11 @@ async def show_last(content: Sequence[v1.ToolCallContent], progress: ShowProgres
     with suppress(TimeoutError, ConnectionClosedError, LogError):
         async with asyncio.timeout(CLEANUP_TIMEOUT_S):
             await progress(content)
+
+
+async def _stop(child: Child, sandbox: "Sandbox | None") -> tuple[ProcessExit, Sequence[tuple[str, str]]]:
+    ended = await child.stop(grace_s=0, term_s=TERM_GRACE_S)
+    return ended, () if sandbox is None else await asyncio.to_thread(sandbox.rename_new_files)
 
 
 async def _show(
@@ -252,7 +266,14 @@ async def _show(
             pause_s = min(2 * pause_s, LAST_LIVE_S)
 
 
-def _end(terminal: _OwnTerminal, output: BoundedOutput, ended: ProcessExit, *, timed_out: bool) -> CommandResult:
+def _end(
+    terminal: _OwnTerminal,
+    output: BoundedOutput,
+    ended: ProcessExit,
+    *,
+    timed_out: bool,
+    renamed: Sequence[tuple[str, str]],
+) -> CommandResult:
     text = output.text
     return CommandResult(
         text,
@@ -262,4 +283,5 @@ def _end(terminal: _OwnTerminal, output: BoundedOutput, ended: ProcessExit, *, t
         ended.signal_name,
         timed_out,
         cancelled=terminal.cancelled.done(),
+        renamed=renamed,
     )

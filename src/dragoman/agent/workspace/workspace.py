@@ -11,20 +11,24 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from dragoman.agent.turns.prepared_call import TargetChangedError, ToolError
-from dragoman.agent.workspace.active_files import ActiveFiles
+from dragoman.agent.turns.prepared_call import ShowProgress, TargetChangedError, ToolError
 from dragoman.agent.workspace.client_side import ClientFiles, ClientSide, ClientTerminals
-from dragoman.agent.workspace.shell import CLEANUP_TIMEOUT_S, CommandRunner, Shell, Supervise
+from dragoman.agent.workspace.shell import CLEANUP_TIMEOUT_S, CommandResult, CommandRunner, Shell, Supervise
 from dragoman.cancellation import finish
 from dragoman.files import Boundary, DirectoryEntry, FileAccessError, OutsideBoundaryError, PathError
 from dragoman.files.path import show_from
 from dragoman.protocol import v1
 from dragoman.protocol.connection import Connection
 from dragoman.protocol.extensions import TERMINALS
+from dragoman.sandbox import SandboxMode
+from dragoman.sandbox.active_files import ActiveFiles
+
+if TYPE_CHECKING:
+    from dragoman.sandbox.sandbox import Sandbox
 
 T = TypeVar("T")
 
@@ -63,16 +67,15 @@ class Workspace:
     ) -> None:
         """Open the directories. Raises PathError if one cannot be opened."""
         self._boundary = Boundary([cwd, *additional_directories])
+        self._real_roots = [os.path.realpath(root) for root in self.roots]
         self._active_files = active_files or ActiveFiles()
         self.supervise = supervise
         client = ClientSide(connection, session_id)
         capabilities = capabilities or v1.ClientCapabilities()
         self._client_files = ClientFiles(client, capabilities.fs)
-        self.commands: CommandRunner = (
-            ClientTerminals(client)
-            if capabilities.terminal
-            else Shell(supervise, offers_cancel=TERMINALS in (capabilities.meta or {}))
-        )
+        self._shell = Shell(supervise, offers_cancel=TERMINALS in (capabilities.meta or {}))
+        self._commands: CommandRunner = ClientTerminals(client) if capabilities.terminal else self._shell
+        self._sandbox_works = False
 
     @property
     def cwd(self) -> str:
@@ -87,6 +90,42 @@ class Workspace:
     def set_directories(self, additional_directories: Sequence[str]) -> None:
         """Change the additional directories. Prepared calls must respect the new ones. Raises PathError."""
         self._boundary = Boundary([self.cwd, *additional_directories])
+        self._real_roots = [self._real_roots[0], *map(os.path.realpath, additional_directories)]
+
+    async def run(
+        self, command: str, progress: ShowProgress, *, timeout_s: float, sandbox: "Sandbox | None" = None
+    ) -> CommandResult:
+        """Run a shell command in the cwd to its end, in a terminal of the client if it has them. Raises ToolError.
+
+        A command in a sandbox runs as our child, because the sandbox of a client is unknown.
+        """
+        if sandbox is None:
+            return await self._commands.run(command, self.cwd, progress, timeout_s=timeout_s)
+        return await self._shell.run(command, self.cwd, progress, timeout_s=timeout_s, sandbox=sandbox)
+
+    def cancel_command(self, terminal_id: str) -> bool:
+        """Cancel the command in one of our terminals. Return whether one was running."""
+        return self._shell.cancel(terminal_id)
+
+    async def find_sandbox_problem(self) -> str | None:
+        """Return why there is no sandbox here, with the fix, or None if it works."""
+        if not self._sandbox_works:
+            from dragoman.sandbox.sandbox import SandboxUnavailableError, find_problem
+
+            if (problem := await find_problem(await self.supervise())) is not None:
+                return problem
+            try:  # these directories may not be possible to protect
+                await asyncio.to_thread(self.make_sandbox("workspace").wrap, ["true"], self.cwd)
+            except SandboxUnavailableError as error:
+                return str(error)
+            self._sandbox_works = True
+        return None
+
+    def make_sandbox(self, mode: SandboxMode, writable: Sequence[str] = ()) -> "Sandbox":
+        """Return the sandbox for one command. `writable` are paths outside that it may change as well."""
+        from dragoman.sandbox.sandbox import Sandbox
+
+        return Sandbox(mode, self._real_roots, writable=writable, active_files=self._active_files)
 
     async def find(self, path: str) -> ResolvedPath:
         """Resolve a path to its target, which need not exist. Raises ToolError."""

@@ -13,10 +13,15 @@ or separate from its work tree. A file that the Git configuration includes is ac
 
 import os
 import re
+import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
+
+import msgspec
+
+from dragoman.home import home_name
 
 ACTIVE_FILES: dict[str, tuple[str, ...]] = {
     "version control and its hooks": (
@@ -80,12 +85,23 @@ ACTIVE_FILES: dict[str, tuple[str, ...]] = {
 }
 """The readers, and the names that each reads. A final `/` means a directory and everything below it, `*` any text."""
 
-_PATTERNS = [
+_Pattern = tuple[list[str], bool]
+"""The folded names of a pattern, and whether it means a directory."""
+
+_PATTERNS: list[_Pattern] = [
     (pattern.casefold().rstrip("/").split("/"), pattern.endswith("/"))
     for patterns in ACTIVE_FILES.values()
     for pattern in patterns
 ]
-
+# A search compares every name of a project. So the few patterns that can match a name are found by their last name.
+_BY_NAME: dict[str, list[_Pattern]] = {}
+for _pattern in _PATTERNS:
+    _BY_NAME.setdefault(_pattern[0][-1], []).append(_pattern)
+_WITH_STAR = [pattern for pattern in _PATTERNS if "*" in pattern[0][-1]]
+_STARRED = re.compile("|".join(translate(pattern[0][-1]) for pattern in _WITH_STAR))
+_LONGEST = max(len(pattern) for pattern, _ in _PATTERNS)
+_DEPENDENCIES = ("node_modules", "site-packages")
+"""Directories with tens of thousands of files, which run only through commands. Only their own entries are searched."""
 
 MAX_INCLUDED = 50
 MAX_CONFIG_BYTES = 1024 * 1024
@@ -101,10 +117,25 @@ _INCLUDE = re.compile(
 _QUOTES = re.compile(r'\\(.)|"')
 
 
+class FoundFile(msgspec.Struct, frozen=True):
+    """An active file or directory that exists. Everything in an active directory is active."""
+
+    path: str
+    real: str
+    """Its target, if it is a link."""
+    identity: tuple[int, int]
+    parent: tuple[int, int]
+    """The identity of the directory in which its name is."""
+    is_link: bool
+    is_directory: bool
+
+
 class ActiveFiles:
     """The active files of one session, including dragoman's home and the agent file that the user named."""
 
     def __init__(self, home: str | None = None, agent_file: str | None = None) -> None:
+        self.home = home
+        """dragoman's home, as it was given."""
         self._home = home and os.path.realpath(home)
         self._agent_file = agent_file and os.path.realpath(agent_file)
 
@@ -119,6 +150,64 @@ class ActiveFiles:
             or any(_below(real, target) is not None for root in roots for target in _link_targets(root))
             or real in _included(_git_configs(real))
         )
+
+    def find(self, root: str) -> Iterator[FoundFile]:
+        """Yield all active files below a real directory, also its own if it is one. Accesses the disk.
+
+        Packages in `node_modules` and `site-packages` are not searched. A directory that cannot be read counts as
+        active.
+        """
+        own = {path for path in (self._home, os.path.realpath(home_name()), self._agent_file) if path}
+        named = list(_included(iter([f"{root}/.git/config", *_git_configs(f"{root}/x")])))
+        for found in _search(root, own):
+            yield found
+            if found.is_link:
+                named.append(found.real)
+        for path in named:
+            if _below(path, root):
+                yield from _found(path)
+
+
+def _search(root: str, own: Collection[str]) -> Iterator[FoundFile]:
+    """Yield the active files below a real directory, or the directory itself. `own` are paths that are active."""
+    waiting = [(root, [_fold(os.path.basename(root))])]  # noqa: PTH119 -- a string
+    while waiting:
+        directory, names = waiting.pop()
+        try:
+            with os.scandir(directory) as listing:
+                entries = list(listing)
+                identity = _identity(os.stat(directory))  # noqa: PTH116 -- a string
+        except OSError:
+            yield from _found(directory)
+            continue
+        if {"HEAD", "objects"} <= {entry.name for entry in entries}:  # a Git directory of any name
+            yield from _found(directory)
+            continue
+        goes_on = names[-1] not in _DEPENDENCIES
+        for entry in entries:
+            folded = _fold(entry.name)
+            may_match = folded in _BY_NAME or _STARRED.match(folded)
+            is_listed = may_match and next(_patterns_ending_with([*names, folded]), None) is not None
+            if is_listed or entry.path in own:
+                yield from _found(entry.path, identity)
+            elif goes_on and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, [*names[-_LONGEST:], folded]))
+
+
+def _found(path: str, parent: tuple[int, int] | None = None) -> Iterator[FoundFile]:
+    """Yield a file, unless it does not exist."""
+    try:
+        status = os.lstat(path)
+        above = parent or _identity(os.stat(os.path.dirname(path)))  # noqa: PTH116, PTH120 -- strings
+    except OSError:
+        return
+    is_link = stat.S_ISLNK(status.st_mode)
+    real = os.path.realpath(path) if is_link else path
+    yield FoundFile(path, real, _identity(status), above, is_link, stat.S_ISDIR(status.st_mode))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _below(path: str, directory: str) -> str | None:
@@ -138,16 +227,26 @@ def _parts(path: str, root: str) -> list[str]:
 
 def _is_listed(parts: Sequence[str]) -> bool:
     names = [_fold(part) for part in parts]
-    for pattern, is_directory in _PATTERNS:
-        for start in range(len(names) - len(pattern) + 1):
-            end = start + len(pattern)
-            if (is_directory or end == len(names)) and all(map(fnmatchcase, names[start:end], pattern)):
-                return True
-    return False
+    return any(
+        is_directory or end == len(names)
+        for end in range(1, len(names) + 1)
+        for is_directory in _patterns_ending_with(names[:end])
+    )
+
+
+def _patterns_ending_with(names: Sequence[str]) -> Iterator[bool]:
+    """Yield for each pattern that matches the last of these folded names whether it means a directory."""
+    last = names[-1]
+    candidates = [*_BY_NAME.get(last, ()), *(_WITH_STAR if _STARRED.match(last) else ())]
+    for pattern, is_directory in candidates:
+        if len(pattern) <= len(names) and all(map(fnmatchcase, names[-len(pattern) :], pattern)):
+            yield is_directory
 
 
 def _fold(name: str) -> str:
     """Normalise a name as the least distinguishing disks do (HFS+, FAT)."""
+    if name.isascii():
+        return name.lower().rstrip(" .")
     visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", visible).casefold().rstrip(" .")
 
