@@ -28,7 +28,7 @@ async def test_modes_and_options_stay_in_sync(place):
         mode, options = client.conversation()
         assert (mode.current_mode_id, values(options.config_options)) == (
             "code",
-            {"mode": "code", "model": "script:test.yaml"},
+            {"mode": "code", "model": "script:test.yaml", "sandbox": "off"},
         )
         client.updates.clear()
         params = {"sessionId": session_id, "configId": "mode", "value": "plan"}
@@ -37,7 +37,7 @@ async def test_modes_and_options_stay_in_sync(place):
         mode, options = client.conversation()
         assert (mode.current_mode_id, values(options.config_options)) == (
             "plan",
-            {"mode": "plan", "model": "script:test.yaml"},
+            {"mode": "plan", "model": "script:test.yaml", "sandbox": "off"},
         )
 
 
@@ -54,7 +54,12 @@ async def test_settings_survive_a_load(place):
         await client.initialize()
         answer = await load(client, session_id, cwd)
         assert answer.modes.current_mode_id == "plan"
-        assert values(answer.config_options) == {"mode": "plan", "model": "script:test.yaml", "thoughts": False}
+        assert values(answer.config_options) == {
+            "mode": "plan",
+            "model": "script:test.yaml",
+            "sandbox": "off",
+            "thoughts": False,
+        }
 
 
 async def test_thoughts_can_be_hidden(place):

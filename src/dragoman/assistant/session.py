@@ -5,6 +5,7 @@ import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,13 +26,17 @@ from dragoman.assistant.models.model import (
     ReplyStop,
     ReplyText,
 )
-from dragoman.assistant.options import GUIDE, MODEL, THOUGHT_LEVEL, modes_of, options_of
-from dragoman.assistant.profile import FoundProfile, ProfileChoice
+from dragoman.assistant.options import GUIDE, MODEL, SANDBOX, THOUGHT_LEVEL, modes_of, options_of
+from dragoman.assistant.profile import FoundProfile, Profile, ProfileChoice
 from dragoman.assistant.setup import AgentSetup
 from dragoman.assistant.skill_commands import skill_commands
 from dragoman.assistant.tools.tool import Tool
 from dragoman.errors import DragomanError
 from dragoman.protocol.unions import decode_hook
+from dragoman.sandbox import SANDBOX_MODES, SandboxMode
+
+if TYPE_CHECKING:
+    from dragoman.assistant.tools.run_command import CommandSandbox
 
 INCLUDED = "included"
 """The key in the session's state for the user's additions to the context."""
@@ -82,6 +87,7 @@ class AssistantSession:
         self.memory = ModelMemory(session)
         self.context = ModelContext(self.offers, lambda: self.profile)
         self._server_offers = ServerOffers()
+        self._has_warned = False
         self._chosen: str | None = None
         """The model that the user chose while this session was open."""
         if choice.notice and choice.pending is None:
@@ -101,12 +107,27 @@ class AssistantSession:
             self.session.updates.send,
             ask_outside_reads=permissions.ask_outside_reads,
             command_timeout_s=limits.command_timeout_s or math.inf,
+            sandbox=self._sandbox(),
         )
         tools += skill_tools(self.profile.skills)
         tools += resource_tools(self.session.mcp)
         own = [ToolOffer(f"builtin/{tool.definition.name}", tool, "builtin") for tool in tools]
         names = [tool.definition.name for tool in tools]
         return [*own, *self._server_offers.all(self.session.mcp.tools(names))]
+
+    def _sandbox(self) -> "CommandSandbox | None":
+        from dragoman.assistant.tools.run_command import CommandSandbox
+
+        chosen = self.session.options[SANDBOX]
+        # A setting from a log may no longer be a value. Commands then stay in a sandbox.
+        mode: SandboxMode = chosen if chosen in SANDBOX_MODES else "workspace"
+        return None if mode == "off" else CommandSandbox(mode, self.profile.sandbox.writable, self._warn_of_sandbox)
+
+    def _warn_of_sandbox(self, problem: str) -> None:
+        """Tell the user once why commands do not run in the sandbox."""
+        if not self._has_warned:
+            self._has_warned = True
+            self.session.notice(f"Commands run outside the sandbox and ask first.\n{problem}", "warning")
 
     def server_instructions(self, tools: Iterable[Tool]) -> str:
         """Return the instructions of servers that provide one of these tools, or that have no tools at all."""
@@ -167,6 +188,7 @@ class AssistantSession:
         model = await asyncio.to_thread(self.setup.model_for, found.profile)
         self.session.settings.values.pop(MODEL, None)
         self.session.settings.values.pop("mode", None)
+        self.session.settings.values.pop(SANDBOX, None)
         self._apply_profile(found, model)
         self.session.show_commands()
         self.session.mcp.use_own_servers(found.profile.servers)
@@ -236,6 +258,6 @@ class AssistantSession:
     def _declare(self) -> None:
         self.session.declare(
             modes=modes_of(self.profile),
-            options=options_of(self.offered_models, self.model),
+            options=options_of(self.offered_models, self.model, self.setup.sandbox or self.profile.sandbox.chosen),
             default_mode=self.profile.permissions.mode,
         )

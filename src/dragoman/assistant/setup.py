@@ -12,6 +12,7 @@ from dragoman.assistant.options import GUIDE
 from dragoman.assistant.preferences import ChosenModel, PreferenceFile
 from dragoman.assistant.profile import Profile, ProfileChoice, TrustStore, choose_profile
 from dragoman.assistant.profile.settings import ModelSettings
+from dragoman.sandbox import SandboxMode
 
 MODEL_CLOSE_TIMEOUT_S = 1.0
 """A connection closes in milliseconds. One that hangs is closed with the process."""
@@ -35,9 +36,12 @@ class AgentSetup:
         model: Model | None = None,
         default_model: Model | None = None,
         agent_file: Path | None = None,
+        sandbox: SandboxMode | None = None,
         find: FindModel = find_model,
     ) -> None:
         self.home = home
+        self.sandbox: SandboxMode | None = sandbox
+        """The sandbox that overrides the agent file's."""
         self.trust = TrustStore(home)
         self._keys = KeyStore(home)
         self._preferences = PreferenceFile(home)

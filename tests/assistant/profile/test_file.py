@@ -12,6 +12,7 @@ from dragoman.assistant.profile.settings import (
     ModelOptions,
     ModelSettings,
     Permissions,
+    SandboxSettings,
     SearchSettings,
     Secret,
     TurnLimits,
@@ -45,6 +46,12 @@ def problems(text):
         ("limits: {command_timeout_s: null, mcp_wait_s: 0}", Profile(limits=TurnLimits(50, None, None, 0.0))),
         ('{\n\t"limits": {"turn_requests": 3}\n}', Profile(limits=TurnLimits(3))),
         ("limits: {mcp_call_timeout_s: null}", Profile(limits=TurnLimits(mcp_call_timeout_s=None))),
+        ("sandbox: off", Profile(sandbox=SandboxSettings(mode=False))),
+        ("sandbox: workspace+network", Profile(sandbox=SandboxSettings("workspace+network"))),
+        (
+            "sandbox: {writable: [~/.cache/pip, /srv]}",
+            Profile(sandbox=SandboxSettings("off", ["~/.cache/pip", "/srv"])),
+        ),
         ("search: {top_k: 3, top_n: 1, min_score: 1}", Profile(search=SearchSettings(3, 1, 1.0))),
         (
             """
@@ -70,7 +77,7 @@ def test_valid_file_is_read(text, profile):
     ("text", "line", "words"),
     [
         ("limit: {}", 1, "limit: unknown key; did you mean limits?"),
-        ("zebra: 1", 1, "zebra: unknown key; expected one of model, instructions, permissions, limits"),
+        ("zebra: 1", 1, "zebra: unknown key; expected one of model, instructions, permissions, sandbox, limits"),
         ("model:\n  name: x\n  ApiKey: s", 3, "model.ApiKey: unknown key; did you mean api_key?"),
         ("limits:\n  turn_requests: 0", 2, "limits.turn_requests: expected a whole number of at least 1, got 0"),
         ("limits:\n\n  turn_requests: 1.5", 3, "limits.turn_requests: expected a whole number of at least 1, got a n"),
@@ -105,6 +112,11 @@ def test_valid_file_is_read(text, profile):
         ("model: {name: x, api_key: 'env://A B'}", 1, "expected the name of an environment variable after env://"),
         ("model: {name: x, options: {temperature: 3}}", 1, "expected a number from 0 to 2 or null, got 3"),
         ("model: {name: x, options: {headers: {A: [b]}}}", 1, "model.options.headers.A: expected text, got a list"),
+        ("sandbox: on", 1, "sandbox: expected off, workspace or workspace+network, got true"),
+        ("sandbox:\n  mode: on", 2, "sandbox.mode: expected off, workspace or workspace+network, got true"),
+        ("sandbox: wrkspace", 1, "expected true or false or one of off, workspace, workspace+network or a mapping"),
+        ("sandbox: {writable: [cache]}", 1, "sandbox.writable[0]: expected a path that begins with / or ~/"),
+        ("sandbox: {writable: [/]}", 1, "and is not / itself"),
         ("search: {topk: 3}", 1, "search.topk: unknown key; did you mean top_k?"),
         ("search: {top_n: 0}", 1, "search.top_n: expected a whole number of at least 1, got 0"),
         ("search: {min_score: 2}", 1, "search.min_score: expected a number from 0 to 1, got 2"),
@@ -116,7 +128,7 @@ def test_valid_file_is_read(text, profile):
         (
             "- a",
             1,
-            "expected a mapping with model, instructions, permissions, limits, mcpServers, rules, references, search",
+            "expected a mapping with model, instructions, permissions, sandbox, limits, mcpServers, rules, references",
         ),
         ("hello", 1, "got text"),
         ("a: b: c", 1, "not YAML"),

@@ -179,6 +179,16 @@ def test_named_file_is_trusted(places, tmp_path):
             ],
         ),
         (
+            "sandbox: {mode: workspace, writable: [~/.cache/pip]}",
+            "sandbox: {writable: [~/mine]}",
+            [
+                "Commands would run in a sandbox without network. In the mode code they would not ask.",
+                "Commands in the sandbox could change ~/.cache/pip.",
+                "Commands in the sandbox could no longer change ~/mine.",
+            ],
+        ),
+        ("sandbox: off", "sandbox: workspace", ["Commands would run without a sandbox."]),
+        (
             "limits: {turn_requests: 9999, output_tokens: 5, command_timeout_s: null}",
             "",
             [

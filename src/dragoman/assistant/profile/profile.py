@@ -12,10 +12,20 @@ from msgspec import Meta
 
 from dragoman.assistant.profile.items import Items, ListedItem, TextItem, gather_items
 from dragoman.assistant.profile.servers import AgentServer, ServerSettings, gather_servers
-from dragoman.assistant.profile.settings import ModelSettings, Name, Permissions, SearchSettings, TextFile, TurnLimits
+from dragoman.assistant.profile.settings import (
+    ModelSettings,
+    Name,
+    Permissions,
+    SandboxSettings,
+    SearchSettings,
+    TextFile,
+    TurnLimits,
+    check_sandbox,
+)
 from dragoman.assistant.profile.skills import Skill
 from dragoman.assistant.profile.sources import MAX_BYTES, ProfileError, Sources, read_bytes
 from dragoman.assistant.yaml import YamlError, YamlProblem, listed, parse_yaml, printable, read_node
+from dragoman.sandbox import SandboxMode
 
 
 class UnderstoodKey(msgspec.Struct, frozen=True):
@@ -44,6 +54,10 @@ class AgentFileShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Instructions for the model at the start of every session: a text, or {file: …}."),
     ] = ""
     permissions: Annotated[Permissions, Meta(description="What runs without asking.")] = Permissions()
+    sandbox: Annotated[
+        bool | SandboxMode | SandboxSettings,
+        Meta(description="The sandbox of commands: off, workspace or workspace+network, or a mapping."),
+    ] = "off"
     limits: Annotated[TurnLimits, Meta(description="Limits of a turn.")] = TurnLimits()
     servers: Annotated[
         dict[str, ServerSettings], Meta(description="The agent's own MCP servers, by name; its sessions share them.")
@@ -63,6 +77,9 @@ class AgentFileShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="The search that adds tools, rules and references with `include: agent` to a prompt."),
     ] = SearchSettings()
 
+    def __post_init__(self) -> None:
+        check_sandbox("sandbox", self.sandbox)
+
 
 class Profile(msgspec.Struct, frozen=True):
     """How an agent behaves. The defaults apply without a file."""
@@ -70,6 +87,7 @@ class Profile(msgspec.Struct, frozen=True):
     model: ModelSettings | None = None
     instructions: str = ""
     permissions: Permissions = Permissions()
+    sandbox: SandboxSettings = SandboxSettings()
     limits: TurnLimits = TurnLimits()
     servers: tuple[AgentServer, ...] = ()
     rules: tuple[TextItem, ...] = ()
@@ -135,6 +153,7 @@ def _read(root: Any, sources: Sources) -> Profile:
         _place_model(shape.model, sources),
         _instructions(shape.instructions, sources),
         shape.permissions,
+        shape.sandbox if isinstance(shape.sandbox, SandboxSettings) else SandboxSettings(shape.sandbox),
         shape.limits,
         gather_servers(shape.servers, sources),
         gather_items("rules", shape.rules, sources),

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from dragoman.assistant.yaml import KeyConflictError
 from dragoman.errors import DragomanError
+from dragoman.sandbox import SandboxMode
 
 PREFIX = "env://"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -178,6 +179,41 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.mode == "yolo" and not self.allow_yolo:
             raise KeyConflictError("mode", "yolo needs allow_yolo: true")
+
+
+OutsidePath = Annotated[
+    str, Meta(pattern="^(/|~/)[^\x00]+$", extra={"expected": "a path that begins with / or ~/, and is not / itself"})
+]
+
+
+class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sandbox of commands, and the places outside the session's directories that they may change."""
+
+    mode: Annotated[
+        bool | SandboxMode,
+        Meta(
+            description="The sandbox that a session begins with. off: none. workspace: commands change only the "
+            "session's directories and have no network. workspace+network: the same with network."
+        ),
+    ] = "off"
+    writable: Annotated[
+        list[OutsidePath],
+        Meta(description="Directories that commands in the sandbox may change as well, such as caches."),
+    ] = []
+
+    def __post_init__(self) -> None:
+        check_sandbox("mode", self.mode)
+
+    @property
+    def chosen(self) -> SandboxMode:
+        """The mode. YAML understands `off` as false."""
+        return "off" if isinstance(self.mode, bool) else self.mode
+
+
+def check_sandbox(key: str, value: object) -> None:
+    """Raise KeyConflictError for `true`, which is how YAML understands `on`."""
+    if value is True:
+        raise KeyConflictError(key, "expected off, workspace or workspace+network, got true")
 
 
 class TurnLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

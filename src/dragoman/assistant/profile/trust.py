@@ -20,7 +20,14 @@ from dragoman.agent.servers.client_requests import Include
 from dragoman.assistant.profile.items import TextItem
 from dragoman.assistant.profile.profile import Profile
 from dragoman.assistant.profile.servers import AgentServer, Permission
-from dragoman.assistant.profile.settings import ModelSettings, Permissions, SearchSettings, TurnLimits, find_secrets
+from dragoman.assistant.profile.settings import (
+    ModelSettings,
+    Permissions,
+    SandboxSettings,
+    SearchSettings,
+    TurnLimits,
+    find_secrets,
+)
 from dragoman.assistant.profile.skills import Skill
 from dragoman.assistant.yaml import listed, printable
 from dragoman.errors import DragomanError
@@ -38,6 +45,11 @@ _MODES = {
     "code": "Sessions would begin in the mode code: edits inside the project run without asking.",
     "plan": "Sessions would begin in the mode plan: only reading is allowed.",
     "yolo": "Sessions would begin in the mode yolo: everything runs without asking.",
+}
+_SANDBOXES = {
+    "off": "Commands would run without a sandbox.",
+    "workspace": "Commands would run in a sandbox without network. In the mode code they would not ask.",
+    "workspace+network": "Commands would run in a sandbox with network. In the mode code they would not ask.",
 }
 _PERMISSIONS: dict[Permission, str] = {
     "allow": "would run without asking",
@@ -61,6 +73,7 @@ def describe_changes(profile: Profile, instead_of: Profile | None = None) -> lis
         *(f"It reads the environment variable {variable}." for variable in _variables(profile)),
         *_instructions(profile.instructions, other.instructions),
         *_permissions(profile.permissions, other.permissions),
+        *_sandbox(profile.sandbox, other.sandbox),
         *_servers(profile.servers, other.servers),
         *_items("rule", profile.rules, other.rules),
         *_items("reference", profile.references, other.references),
@@ -124,6 +137,15 @@ def _permissions(permissions: Permissions, other: Permissions) -> Iterator[str]:
     if permissions.timeout_s != other.timeout_s:
         wait = "without a limit" if permissions.timeout_s is None else f"{permissions.timeout_s:g} s"
         yield f"A permission request would wait {wait} for an answer."
+
+
+def _sandbox(sandbox: SandboxSettings, other: SandboxSettings) -> Iterator[str]:
+    if sandbox.chosen != other.chosen:
+        yield _SANDBOXES[sandbox.chosen]
+    if added := [path for path in sandbox.writable if path not in other.writable]:
+        yield f"Commands in the sandbox could change {_names(added)}."
+    if gone := [path for path in other.writable if path not in sandbox.writable]:
+        yield f"Commands in the sandbox could no longer change {_names(gone)}."
 
 
 def _servers(servers: Sequence[AgentServer], others: Sequence[AgentServer]) -> Iterator[str]:
