@@ -100,7 +100,7 @@ def test_non_text_value_arrives_unchanged(monkeypatch):
 
 @pytest.mark.parametrize("given", ["host", "docker:", "ssh:-oProxyCommand=x", "kubernetes:pod"])
 def test_invalid_place_is_refused(given):
-    with pytest.raises(InvalidPlaceError, match="expected docker:IMAGE or ssh:HOST"):
+    with pytest.raises(InvalidPlaceError, match="expected docker:IMAGE, ssh:HOST or sandbox"):
         read_place(given)
 
 
@@ -152,8 +152,13 @@ def test_client_files_and_terminals_are_not_advertised():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--run-in", "host"], "expected docker:IMAGE or ssh:HOST"),
-        (["--map", "/a=/b"], "--map and --pass-env are for --run-in"),
+        (["--run-in", "host"], "expected docker:IMAGE, ssh:HOST or sandbox"),
+        (["--run-in", "sandbox"], "use --sandbox workspace"),
+        (["--sandbox", "workspace", "--run-in", "docker:image"], "with --run-in sandbox"),
+        (["--sandbox", "workspace", "--url", "http://h/acp"], "with --run-in sandbox"),
+        (["--run-in", "docker:image", "--writable", "/a"], "--writable is for --run-in sandbox"),
+        (["--writable", "/a"], "--map, --pass-env and --writable are for --run-in"),
+        (["--map", "/a=/b"], "--map, --pass-env and --writable are for --run-in"),
         (["--run-in", "ssh:host", "--pass-env", "NOT_SET_AT_ALL"], "NOT_SET_AT_ALL is not set"),
         (["--run-in", "ssh:host", "--url", "http://h/acp"], "use only one of them"),
     ],

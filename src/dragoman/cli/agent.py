@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dragoman.assistant.setup import AgentSetup
+    from dragoman.sandbox import SandboxMode
     from dragoman.store import Store
 
 
@@ -27,6 +28,7 @@ class AgentArguments(NamedTuple):
     login: str | None = None
     program: str | None = None
     store: str | None = None
+    sandbox: "SandboxMode | None" = None
 
 
 def main(parsed: "Namespace | None" = None) -> int:
@@ -39,7 +41,7 @@ def main(parsed: "Namespace | None" = None) -> int:
     if options.program is not None:
         from dragoman.cli.program import run_program
 
-        return run_program(options.program, options.model or options.agent, options.store)
+        return run_program(options.program, options.model or options.agent or options.sandbox, options.store)
     start_log("WARNING", "dragoman: %(levelname)s: %(message)s")
     try:
         make_setup = _prepare(options)
@@ -53,7 +55,7 @@ def main(parsed: "Namespace | None" = None) -> int:
 
 
 def _arguments(options: "Namespace") -> AgentArguments:
-    return AgentArguments(options.model, options.agent, options.login, options.program, options.store)
+    return AgentArguments(options.model, options.agent, options.login, options.program, options.store, options.sandbox)
 
 
 async def _serve(
@@ -74,7 +76,7 @@ def _find_model(options: AgentArguments) -> ConfiguredModel:
     """
     default = os.environ.get("DRAGOMAN_MODEL")
     home = home_name()
-    is_plain = options._replace(store=None) == AgentArguments() and default is None
+    is_plain = options._replace(store=None, sandbox=None) == AgentArguments() and default is None
     files = (f"{home}/dragoman.yaml", f"{home}/preferences.json")
     if is_plain and not any(os.path.exists(file) for file in files):  # noqa: PTH110 -- as above
         return ConfiguredModel()
@@ -124,7 +126,9 @@ def _prepare(options: AgentArguments) -> "Callable[[], AgentSetup]":
         from dragoman.home import home
 
         agent_file = Path(options.agent).absolute() if options.agent else None
-        return AgentSetup(home(), model=model, default_model=default_model, agent_file=agent_file)
+        return AgentSetup(
+            home(), model=model, default_model=default_model, agent_file=agent_file, sandbox=options.sandbox
+        )
 
     return make_setup
 

@@ -97,6 +97,7 @@ def choose_agent(options: argparse.Namespace) -> ChosenAgent:
     """
     command: list[str] | None = options.command
     address = choose_address(options)
+    check_sandbox(options)
     if address is not None:
         if has_place(options):
             raise UsageError("--url connects to a running agent and --run-in starts one; use only one of them")
@@ -106,6 +107,16 @@ def choose_agent(options: argparse.Namespace) -> ChosenAgent:
     if command is None:
         return ChosenAgent([*OWN_COMMAND, *own_arguments(options)], is_own=True)
     return ChosenAgent(choose_command(command))
+
+
+def check_sandbox(options: argparse.Namespace) -> None:
+    """Check that `--sandbox` is used for our own agent. Raises UsageError."""
+    others = (options.command, getattr(options, "url", None), getattr(options, "agents_file", None))
+    if getattr(options, "sandbox", None) and (any(others) or has_place(options)):
+        raise UsageError(
+            "--sandbox is for the commands of dragoman's own agent; put another agent into a sandbox with "
+            "--run-in sandbox"
+        )
 
 
 def model_to_set(options: argparse.Namespace) -> str | None:
@@ -121,15 +132,15 @@ def has_place(options: argparse.Namespace) -> bool:
     """
     if getattr(options, "place", None) is not None:
         return True
-    if getattr(options, "map", None) or getattr(options, "pass_env", None):
-        raise UsageError("--map and --pass-env are for --run-in; leave them out, or add --run-in")
+    if any(getattr(options, name, None) for name in ("map", "pass_env", "writable")):
+        raise UsageError("--map, --pass-env and --writable are for --run-in; leave them out, or add --run-in")
     return False
 
 
 def choose_command_in_place(options: argparse.Namespace) -> list[str]:
     """Return the command that runs an agent in the place that `--run-in` names.
 
-    A container without `--map` gets the session's directory at the same path. Raises UsageError.
+    A container without `--map` gets the session's directory at the same path, and a sandbox always. Raises UsageError.
     """
     from dragoman.runner import InvalidPlaceError, read_place
 
@@ -138,8 +149,12 @@ def choose_command_in_place(options: argparse.Namespace) -> list[str]:
             "--run-in is for one agent; leave out --agents-file and --agent, and put its options after its command"
         )
     command = options.command or ["dragoman", "agent", *own_arguments(options)]
+    if options.place == "sandbox" and options.command is None:
+        raise UsageError("dragoman's own agent runs its commands in a sandbox itself; use --sandbox workspace")
     try:
-        place = read_place(options.place, options.map, options.pass_env)
+        place = read_place(options.place, options.map, options.pass_env, options.writable)
+        if place.kind == "sandbox":
+            place = place.with_writable(str(choose_directory(options.cwd).resolve()))
         if place.kind == "docker" and not place.paths:
             directory = str(choose_directory(options.cwd))
             place = place.with_paths((directory, directory))
@@ -153,7 +168,7 @@ def choose_command_in_place(options: argparse.Namespace) -> list[str]:
 
 def prefer_agent(options: argparse.Namespace, agent: ChosenAgent) -> ChosenAgent:
     """Return the user's preferred agent if the command line does not choose one. Raises UsageError."""
-    if not agent.is_own or options.model or options.agent:
+    if not agent.is_own or options.model or options.agent or options.sandbox:
         return agent
     from dragoman.assistant.preferences import PreferenceFile, PreferencesFileError
     from dragoman.catalog.installed import find_agents
@@ -226,7 +241,8 @@ def add_own_token(url: str) -> tuple[str, str | None]:
 def own_arguments(options: argparse.Namespace) -> list[str]:
     """Return the command-line options for our own agent."""
     model, agent_file = getattr(options, "model", None), getattr(options, "agent", None)
-    values = {"--model": model, "--agent": agent_file and str(Path(agent_file).absolute())}
+    sandbox = getattr(options, "sandbox", None)
+    values = {"--model": model, "--agent": agent_file and str(Path(agent_file).absolute()), "--sandbox": sandbox}
     return [word for name, value in values.items() if value for word in (name, value)]
 
 

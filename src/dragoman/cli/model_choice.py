@@ -60,7 +60,7 @@ def choose_at_start(options: argparse.Namespace, agent: ChosenAgent, cwd: Path, 
     """
     if not agent.is_own or _is_configured(options, cwd):
         return agent
-    rows = list_rows(asyncio.run(find_offers(home())))
+    rows = list_rows(asyncio.run(find_offers(home())), with_agents=not options.sandbox)
     if not rows:
         return agent
     # Ask until a model answers its test question or the user keeps guide. Keeping guide is stored, so it is asked once.

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from dragoman.errors import DragomanError
+from dragoman.sandbox import SANDBOX_MODES
 from dragoman.text import visible
 from dragoman.text.match import closest
 
@@ -84,6 +85,16 @@ def add_agent_file(parser: OptionContainer) -> None:
     )
 
 
+def add_sandbox(parser: OptionContainer) -> None:
+    """Add the option for the sandbox of our own agent's commands."""
+    parser.add_argument(
+        "--sandbox",
+        choices=SANDBOX_MODES,
+        help="run the commands of dragoman's own agent in a sandbox of the system: workspace (they change only the "
+        "session's directories and have no network) or workspace+network (default: the agent file's, else off)",
+    )
+
+
 def add_agents_file(parser: OptionContainer) -> None:
     """Add the option for the file that lists agents."""
     parser.add_argument(
@@ -145,9 +156,10 @@ def add_runner(parser: OptionContainer) -> None:
         "--run-in",
         dest="place",
         metavar="PLACE",
-        help="run the agent in a container (docker:IMAGE) or on another machine (ssh:HOST), with its files and "
-        "commands",
+        help="run the agent in a container (docker:IMAGE), on another machine (ssh:HOST), or in a sandbox of this "
+        "system, in which it can change only the directory of --cwd (sandbox), with its files and commands",
     )
+    _add_repeated(parser, "--writable", "PATH", "another path that an agent in the sandbox may change")
     _add_repeated(parser, "--map", "LOCAL=REMOTE", "map a local directory to its path where --run-in runs the agent")
     _add_repeated(parser, "--pass-env", "NAME", "pass an environment variable to where --run-in runs the agent")
 

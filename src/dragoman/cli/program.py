@@ -18,7 +18,7 @@ class InvalidProgramError(DragomanError):
 def run_program(place: str, option: str | None, store: str | None = None) -> int:
     """Serve until the client closes stdin. Return 2 for an invalid place or store."""
     if option is not None:
-        print_error("agent", f"--model and --agent are for dragoman's own agent; leave out {option!r}, or {place!r}")
+        print_error("agent", f"options of dragoman's own agent cannot be used with {place!r}; leave out {option!r}")
         return USAGE
     try:
         agent = find_agent(place)

@@ -1,4 +1,6 @@
-"""`python -m dragoman.runner PLACE [--map LOCAL=REMOTE]… [--pass-env NAME]… -- CMD …`: run an agent in another place.
+"""`python -m dragoman.runner PLACE [OPTION VALUE]… -- CMD …`: run an agent in another place.
+
+The options are `--map LOCAL=REMOTE`, `--pass-env NAME` and `--writable PATH`, each any number of times.
 
 The exit code is the agent's, as `ssh` or `docker` report it. The agent's stderr is passed on.
 """
@@ -6,11 +8,14 @@ The exit code is the agent's, as `ssh` or `docker` report it. The agent's stderr
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
+from dragoman.cancellation import finish
 from dragoman.errors import DragomanError
 from dragoman.event_loop import run
 from dragoman.proc import EVERYTHING, Child, Supervisor
+from dragoman.proc.command import without_secrets
 from dragoman.runner.paths import PathMap
 from dragoman.runner.place import DOCKER_FAILED, RUNNER_PREFIX, SSH_LOST, InvalidPlaceError, Place, read_place
 from dragoman.store.opening import NODE_VARIABLE
@@ -59,8 +64,11 @@ class _End:
 async def _pass(place: Place, command: Sequence[str], client: Transport) -> int:
     """Pass lines until one side ends. Return the exit code of the agent."""
     paths = PathMap(place.paths)
-    async with Supervisor() as supervisor:
-        child = await supervisor.start(place.start_command(command), inherit=EVERYTHING, on_stderr=_show)
+    async with Supervisor() as supervisor, AsyncExitStack() as stack:
+        if place.kind == "sandbox":
+            child = await stack.enter_async_context(_sandboxed(supervisor, place, command))
+        else:
+            child = await supervisor.start(place.start_command(command), inherit=EVERYTHING, on_stderr=_show)
         agent = StdioTransport.for_child(child)
         async with asyncio.TaskGroup() as tasks:
             from_client = _End(client, agent, paths.to_agent)
@@ -81,6 +89,30 @@ async def _pass(place: Place, command: Sequence[str], client: Transport) -> int:
     if place.kind == "docker" and code == DOCKER_FAILED:
         _report(f"docker cannot run the image {place.target}; see its message")
     return code
+
+
+@asynccontextmanager
+async def _sandboxed(supervisor: Supervisor, place: Place, command: Sequence[str]) -> AsyncGenerator[Child]:
+    """Start an agent in the sandbox, with network, and rename new active files after its end.
+
+    Raises SandboxUnavailableError or StartError.
+    """
+    from dragoman.sandbox.sandbox import Sandbox, SandboxUnavailableError, find_problem
+
+    if (problem := await find_problem(supervisor)) is not None:
+        raise SandboxUnavailableError(f"the agent was not started, because there is no sandbox: {problem}")
+    directory, *listed = place.writable
+    sandbox = Sandbox("workspace+network", [directory], writable=listed)
+    passed = {name: os.environ[name] for name in place.variables if name in os.environ}
+    child = await supervisor.start(
+        sandbox.wrap(command, directory), env={**without_secrets(), **passed}, inherit=(), on_stderr=_show
+    )
+    try:
+        yield child
+    finally:
+        await finish(child.stop())
+        for old, new in sandbox.rename_new_files():
+            _report(f"the sandbox renamed a new file that programs run or obey by themselves: {old} to {new}")
 
 
 async def _exit_code(child: Child) -> int:
@@ -107,6 +139,7 @@ def main(arguments: Sequence[str]) -> int:
             place,
             [value for name, value in pairs if name == "--map"],
             [*(value for name, value in pairs if name == "--pass-env"), *({NODE_VARIABLE} & os.environ.keys())],
+            [value for name, value in pairs if name == "--writable"],
         )
     except InvalidPlaceError as problem:
         _report(str(problem))

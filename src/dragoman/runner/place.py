@@ -25,7 +25,7 @@ import msgspec
 
 from dragoman.errors import DragomanError
 
-RunnerKind = Literal["docker", "ssh"]
+RunnerKind = Literal["docker", "ssh", "sandbox"]
 
 SSH_LOST = 255
 """The exit code of `ssh` for its own errors. Any other code is the agent's."""
@@ -37,7 +37,7 @@ RUNNER_PREFIX = "dragoman runner: "
 """Prefix of the runner's own lines on stderr."""
 
 _KINDS: dict[str, RunnerKind] = {"docker": "docker", "ssh": "ssh"}
-_EXPECTED = "expected docker:IMAGE or ssh:HOST"
+_EXPECTED = "expected docker:IMAGE, ssh:HOST or sandbox"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
@@ -79,20 +79,22 @@ class InvalidPlaceError(DragomanError):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The place of an agent: a container image or an ssh host."""
+    """The place of an agent: a container image, an ssh host, or a sandbox on this machine."""
 
     kind: RunnerKind
-    target: str
-    """The image, or the host in the form that `ssh` accepts."""
+    target: str = ""
+    """The image, or the host in the form that `ssh` accepts. Empty for a sandbox."""
     paths: tuple[tuple[str, str], ...] = ()
     """Pairs of a local directory and its remote name."""
     variables: tuple[str, ...] = ()
     """Names of the local environment variables that are passed to the agent."""
+    writable: tuple[str, ...] = ()
+    """The paths that an agent in a sandbox may change, the directory of its sessions first."""
 
     @property
     def shown(self) -> str:
         """The place as the user writes it."""
-        return f"{self.kind}:{self.target}"
+        return f"{self.kind}:{self.target}" if self.target else self.kind
 
     def with_paths(self, *pairs: tuple[str, str]) -> Self:
         """Return a copy with these directory pairs. Raises InvalidPlaceError."""
@@ -100,11 +102,16 @@ class Place(msgspec.Struct, frozen=True):
             _check_paths(self.kind, here, there)
         return msgspec.structs.replace(self, paths=pairs)
 
+    def with_writable(self, directory: str) -> Self:
+        """Return a copy in which the agent may also change this directory, in which it starts."""
+        return msgspec.structs.replace(self, writable=(directory, *self.writable))
+
     def local_command(self, command: Sequence[str]) -> list[str]:
         """Return the local command that runs an agent in this place."""
         mapped = [word for here, there in self.paths for word in ("--map", f"{here}={there}")]
         named = [word for name in self.variables for word in ("--pass-env", name)]
-        return [sys.executable, "-m", "dragoman.runner", self.shown, *mapped, *named, "--", *command]
+        writable = [word for path in self.writable for word in ("--writable", path)]
+        return [sys.executable, "-m", "dragoman.runner", self.shown, *mapped, *named, *writable, "--", *command]
 
     def start_command(self, command: Sequence[str]) -> list[str]:
         """Return the command line of `docker` or `ssh`."""
@@ -126,13 +133,22 @@ class Place(msgspec.Struct, frozen=True):
         return os.fsencode("".join(f"export {name}={shlex.quote(value)}; " for name, value in pairs)) + b":\n"
 
 
-def read_place(text: str, mapped: Sequence[str] = (), variables: Sequence[str] = ()) -> Place:
-    """Parse `docker:IMAGE` or `ssh:HOST`, LOCAL=REMOTE mappings and variable names. Raises InvalidPlaceError."""
+def read_place(
+    text: str, mapped: Sequence[str] = (), variables: Sequence[str] = (), writable: Sequence[str] = ()
+) -> Place:
+    """Parse `docker:IMAGE`, `ssh:HOST` or `sandbox`, with its mappings, variables and paths.
+
+    Raises InvalidPlaceError.
+    """
     kind, colon, target = text.partition(":")
-    found = _KINDS.get(kind)
+    found = "sandbox" if text == "sandbox" else _KINDS.get(kind)
     # A target that begins with - would be an option of docker or ssh.
-    if found is None or not colon or not target or target.startswith("-"):
+    if found is None or (found != "sandbox" and (not colon or not target or target.startswith("-"))):
         raise InvalidPlaceError(f"{text!r} is not a place to run the agent; {_EXPECTED}")
+    if found == "sandbox" and mapped:
+        raise InvalidPlaceError("a sandbox has the paths of this machine; leave out --map")
+    if found != "sandbox" and writable:
+        raise InvalidPlaceError(f"--writable is for --run-in sandbox; leave it out for {found}")
     for name in variables:
         if not _VARIABLE.fullmatch(name):
             raise InvalidPlaceError(f"{name!r} is not a variable name; expected letters, digits and underscores")
@@ -140,7 +156,8 @@ def read_place(text: str, mapped: Sequence[str] = (), variables: Sequence[str] =
             raise InvalidPlaceError(
                 f"the value of {name} has several lines, which cannot be sent over ssh; set it on that machine"
             )
-    return Place(found, target, tuple(_read_pair(found, each) for each in mapped), tuple(variables))
+    paths = tuple(os.path.abspath(os.path.expanduser(path)) for path in writable)  # noqa: PTH100, PTH111 -- links stay
+    return Place(found, target, tuple(_read_pair(found, each) for each in mapped), tuple(variables), paths)
 
 
 def _read_pair(kind: RunnerKind, text: str) -> tuple[str, str]:

@@ -64,6 +64,7 @@ def _agent(name: str) -> CommandParser:
     )
     shared.add_model(parser)
     shared.add_agent_file(parser)
+    shared.add_sandbox(parser)
     shared.add_store(parser)
     parser.add_argument(
         "--login",
@@ -142,6 +143,7 @@ def _chat(name: str) -> CommandParser:
     shared.add_earlier_session(parser)
     shared.add_model(parser)
     shared.add_agent_file(parser)
+    shared.add_sandbox(parser)
     shared.add_runner(parser)
     shared.add_url(parser)
     return parser
@@ -367,6 +369,7 @@ def _run(name: str) -> CommandParser:
         help="set an option of the agent, such as effort=high; an unknown name lists them (repeatable)",
     )
     shared.add_agent_file(parser)
+    shared.add_sandbox(parser)
     shared.add_runner(parser)
     shared.add_url(parser)
     formats = {"text": "the answer as it streams", "json": "one object at the end", "ndjson": "the raw conversation"}

@@ -38,6 +38,7 @@ def build_serve(name: str) -> CommandParser:
     )
     shared.add_model(served)
     shared.add_agent_file(served)
+    shared.add_sandbox(served)
     shared.add_store(served)
     shared.add_runner(served)
     _add_network(parser)

@@ -20,6 +20,7 @@ from dragoman.cli.agent_choice import (
     OWN_COMMAND,
     check_commands,
     check_own_agent,
+    check_sandbox,
     choose_command,
     choose_command_in_place,
     choose_directory,
@@ -90,6 +91,7 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(
             "--model and --agent are for dragoman's own agent; pass options to another agent after its command"
         )
+    check_sandbox(options)
     if bool(options.tls_cert) != bool(options.tls_key):
         raise UsageError("--tls-cert and --tls-key must be used together; one is missing")
 
