@@ -27,6 +27,7 @@ from bench import (
     progress,
     replay,
     roundtrip,
+    sandbox,
     search,
     session_new,
     smoke,
@@ -64,6 +65,7 @@ MEASURES = (
     *store.MEASURES,
     *nodes.MEASURES,
     *tap.MEASURES,
+    *sandbox.MEASURES,
 )
 PARTS = tuple(dict.fromkeys(measure.part for measure in MEASURES))
 
