@@ -27,7 +27,7 @@ from dragoman.assistant.models.model import (
     ReplyText,
 )
 from dragoman.assistant.options import GUIDE, MODEL, SANDBOX, THOUGHT_LEVEL, modes_of, options_of
-from dragoman.assistant.profile import FoundProfile, Profile, ProfileChoice
+from dragoman.assistant.profile import FoundProfile, ProfileChoice
 from dragoman.assistant.setup import AgentSetup
 from dragoman.assistant.skill_commands import skill_commands
 from dragoman.assistant.tools.tool import Tool
