@@ -266,13 +266,14 @@ export class Transcript {
     return item;
   }
 
-  /** @param {acp.Notice} notice */
-  #notice({ severity, title, description, _meta }) {
+  /** @param {acp.Notice} update */
+  #notice(update) {
+    const { severity, title, description, _meta } = update;
     if (!title) return null;
     const fields = { severity, title, description: description ?? null };
     const key = _meta?.[NOTICE];
     if (typeof key !== "string") return this.#add({ type: "notice", ...fields });
-    const item = Object.assign(this.#entity("notice", key, fields), fields);
+    const item = Object.assign(this.#entity("notice", key, update, fields), fields);
     item.version += 1;
     return item;
   }
