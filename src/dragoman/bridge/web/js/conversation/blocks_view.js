@@ -1,7 +1,7 @@
 /** A view of content blocks that grow or are replaced. Text is shown as Markdown. */
 
 import { el } from "../page/dom.js";
-import { textOf } from "../session/transcript.js";
+import { textOf } from "../session/blocks.js";
 import { MarkdownText } from "../text/markdown.js";
 import { contentElement } from "./content.js";
 

@@ -6,7 +6,7 @@
  */
 
 import { el } from "../page/dom.js";
-import { textOf } from "../session/transcript.js";
+import { textOf } from "../session/blocks.js";
 
 // In heights of the visible part: items are added up to NEAR, and removed beyond FAR.
 const NEAR = 1;

@@ -3,7 +3,7 @@
 import { BlocksView } from "./blocks_view.js";
 import { el, fill, icon } from "../page/dom.js";
 import { money, short } from "../composer/usage.js";
-import { textOf } from "../session/transcript.js";
+import { textOf } from "../session/blocks.js";
 import { MarkdownText, copyButton } from "../text/markdown.js";
 import { GrowingText } from "../text/growing_text.js";
 

@@ -1,7 +1,8 @@
 /** Resending a message: unchanged, or edited in a fork of the session if the agent supports forks. */
 
 import { baseName } from "./content.js";
-import { isMessage, textOf } from "../session/transcript.js";
+import { textOf } from "../session/blocks.js";
+import { isMessage } from "../session/transcript.js";
 
 const MOST_NAMED = 200;
 

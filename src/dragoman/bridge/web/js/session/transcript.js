@@ -18,6 +18,7 @@
  * A transcript may begin in the middle of a history. `prepend` adds the part before.
  */
 
+import { addBlock, grow, replace, textOf } from "./blocks.js";
 import { join } from "./joining.js";
 import { openTurn, sumUp } from "./turn.js";
 
@@ -401,11 +402,6 @@ function isWork(update) {
   return !ASIDE.has(update.sessionUpdate) || update._meta?.[TURN_END] !== undefined;
 }
 
-/** @param {page.Block} block */
-export function textOf(block) {
-  return block.type === "text" ? block.text : "";
-}
-
 /**
  * The text of the last message of a role, or an empty text.
  *
@@ -447,44 +443,6 @@ function continues(last, role, update, time) {
   const id = update.messageId ?? null;
   if (id !== null || last.messageId !== null) return id === last.messageId;
   return role !== "user" || time === null || last.time === null || time - last.time <= SAME_PROMPT_MS;
-}
-
-/**
- * @param {page.Block[]} blocks
- * @param {acp.ContentBlock} content
- */
-function addBlock(blocks, content) {
-  const last = blocks.at(-1);
-  if (content.type === "text" && last?.type === "text") last.text += content.text ?? "";
-  else if (content.type === "text") blocks.push({ type: "text", text: content.text ?? "" });
-  else blocks.push(content);
-}
-
-/**
- * Replace the content of an item. undefined keeps it, and null or an empty list clears it.
- *
- * @param {any} item
- * @param {string} field
- * @param {acp.ContentBlock[] | null | undefined} content
- */
-function replace(item, field, content) {
-  item.version += 1;
-  if (content === undefined) return item;
-  item.round += 1;
-  item[field] = [];
-  for (const block of content ?? []) addBlock(item[field], block);
-  return item;
-}
-
-/**
- * @param {any} item
- * @param {string} field
- * @param {acp.ContentBlock} content
- */
-function grow(item, field, content) {
-  item.version += 1;
-  addBlock(item[field], content ?? { type: "text", text: "" });
-  return item;
 }
 
 /**
