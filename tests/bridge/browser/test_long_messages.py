@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.async_api import expect
 
-from tests.bridge.browser.pages import agent_messages, say
+from tests.bridge.browser.pages import agent_messages, say, user_messages
 
 PARAGRAPHS = 3_000
 MAX_NODES = 5_000
@@ -72,3 +72,16 @@ async def test_block_that_is_too_long_to_render_still_grows(page, agent, rendere
     text = await message.evaluate("(element) => element.textContent")
     assert [f"line-{n:06}" in text for n in range(8_000)].count(False) == 0
     assert sum(map(len, rendered)) < 3_000_000
+
+
+async def test_long_prompt_looks_as_it_was_written(page, agent):
+    lines = "\n".join(f"line {n}" for n in range(2_000))
+    words = " ".join(f"word{n}" for n in range(3_000))
+    await say(page, f"{lines}\n{words}")
+    (await agent.next_turn()).end()
+    shown = user_messages(page).last.locator(".text")
+    assert await shown.evaluate("(element) => element.getElementsByClassName('text-part').length") > 1
+    selected = await shown.evaluate(
+        "(element) => (getSelection().selectAllChildren(element), getSelection().toString())"
+    )
+    assert selected == f"{lines}\n{words}"

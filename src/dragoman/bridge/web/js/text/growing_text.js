@@ -8,41 +8,28 @@
 import { el } from "../page/dom.js";
 
 const PART_CHARS = 4_000;
-// A text without breaks is split anywhere.
-const MOST_CHARS = 16_000;
 
 export class GrowingText {
   #element;
   #part;
   #length = 0;
-  #breaks;
+  #breaksAt;
 
   /** @param {Element} element */
   constructor(element) {
     this.#element = element;
     this.#part = element;
-    this.#breaks = element.closest("pre") ? /\n/ : /\s/;
+    this.#breaksAt = element.closest("pre") ? /\n$/ : /\s$/;
   }
 
   /** @param {string} text */
   append(text) {
-    // A long text that comes at once is split as well.
-    for (let end = this.#breakIn(text); end < text.length; end = this.#breakIn(text)) {
+    // A long text that comes at once is split between its lines, so that it looks the same.
+    for (let end = lineEnd(text); end < text.length; end = lineEnd(text)) {
       this.#add(text.slice(0, end));
       text = text.slice(end);
     }
     this.#add(text);
-  }
-
-  /**
-   * The offset of the first break at which a long text can be split, else its length.
-   *
-   * @param {string} text
-   */
-  #breakIn(text) {
-    if (text.length <= 2 * PART_CHARS) return text.length;
-    const found = text.slice(PART_CHARS, 2 * PART_CHARS).search(this.#breaks);
-    return PART_CHARS + (found < 0 ? PART_CHARS : found + 1);
   }
 
   /** @param {string} text */
@@ -51,7 +38,7 @@ export class GrowingText {
     if (last instanceof Text) last.appendData(text);
     else this.#part.append(text);
     this.#length += text.length;
-    if (this.#length > PART_CHARS && (this.#length > MOST_CHARS || this.#breaks.test(text.at(-1) ?? ""))) this.#begin();
+    if (this.#length > PART_CHARS && this.#breaksAt.test(text)) this.#begin();
   }
 
   #begin() {
@@ -59,4 +46,14 @@ export class GrowingText {
     this.#element.append(this.#part);
     this.#length = 0;
   }
+}
+
+/**
+ * The end of the first lines of a long text that fill a part, else its length.
+ *
+ * @param {string} text
+ */
+function lineEnd(text) {
+  const at = text.length <= 2 * PART_CHARS ? -1 : text.indexOf("\n", PART_CHARS);
+  return at < 0 ? text.length : at + 1;
 }
