@@ -34,7 +34,7 @@ The exceptions of a single package are in its modules. A parent other than Drago
               ProfileEditError, ProfileError, TrustStoreError, UnclearCommandError, YamlError
     bridge    AccessUnavailableError, AgentEndedError(NoAnswerError), AgentsFileError(BridgeError),
               BridgeBusyError(BridgeError), BridgeError, ClientGoneError, HttpError, InvalidServedAddressError,
-              JournalInUseError, ListenError, NoAnswerError(BridgeError), NodeGoneError,
+              JournalInUseError, ListenError, NoAnswerError(BridgeError), NodeGoneError, SearchIndexError,
               TokenFileError(PrivateFileError), TooManySharesError, TooManyTextsError, TooManyViewersError(BridgeError)
     catalog   AgentEnvironmentError, AgentUnavailableError, DownloadError, InstallError, KnownAgentsError
     check     BaselineError, ClientNotStartedError, FloodedError, InvalidScriptError, ReportError, TraceError,
