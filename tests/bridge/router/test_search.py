@@ -82,3 +82,16 @@ async def test_deleted_session_and_lost_index_do_not_change_results(tmp_path):
             assert answer["result"] == {"searched": 1, "complete": True}
             assert {hit["sessionId"] for hit in hits} == {kept}
         assert database.read_bytes().startswith(b"SQLite format 3")
+
+
+async def test_unusable_index_is_logged_once_and_journals_are_read(tmp_path, caplog):
+    (tmp_path / "bridge" / "one" / "search.db").mkdir(parents=True)
+    async with serve(tmp_path, agent()) as served:
+        one = await join(served, extensions=True)
+        session = await one.new()
+        await one.prompt(session, {"say": "a needle"})
+        for number in (1, 2):
+            answer, hits = await search(one, "needle", number)
+            assert answer["result"] == {"searched": 1, "complete": True}
+            assert {hit["sessionId"] for hit in hits} == {session}
+    assert len([each for each in caplog.messages if "search index" in each]) == 1

@@ -122,6 +122,8 @@ class SessionSearch:
         self._latest: dict[Viewer, ViewerRequest] = {}
         self._reading = {is_reader: asyncio.Semaphore(1) for is_reader in (True, False)}
         self._is_updating = False
+        self._problem = ""
+        """The last problem of the index, which is logged once."""
 
     async def open_index(self) -> None:
         """Open the index, and add the sessions that it does not have."""
@@ -260,7 +262,9 @@ class SessionSearch:
         return index.find_behind(opened)
 
     def _lose(self, index: HistoryIndex, error: SearchIndexError) -> None:
-        _log.warning("%s", error)
+        if str(error) != self._problem:
+            self._problem = str(error)
+            _log.warning("%s", error)
         index.lost(self._delivery.histories.stored)
 
     def _is_listed(self, viewer: Viewer, session_id: str) -> bool:
