@@ -31,7 +31,8 @@ BROKEN_FILE = (
     "{bad_file}:1: model: expected the name of a model, such as anthropic:claude-sonnet-5-5 or a mapping with "
 )
 UNKNOWN_KEY = (
-    "unknown key; expected one of model, instructions, permissions, limits, mcpServers, rules, references, search"
+    "unknown key; expected one of model, instructions, permissions, sandbox, limits, mcpServers, rules, "
+    "references, search"
 )
 
 

@@ -1,6 +1,5 @@
 """A pytest plugin with the sandbox of this machine, if it has one."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from dragoman.proc import Supervisor
+from dragoman.sandbox.bubblewrap import find_program
 from dragoman.sandbox.sandbox import find_problem
 
 INSTALL = Path(__file__).parent.parent.parent / "scripts" / "bubblewrap"
 
-WITHOUT_BWRAP = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", "/dev/null", "/usr/bin/bwrap", "--"]
+PROGRAM = find_program() or "bwrap"
+WITHOUT_BWRAP = [PROGRAM, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", PROGRAM, "--"]
 """Runs a command as on a machine without bubblewrap."""
 
 
@@ -21,7 +22,7 @@ async def sandboxed():
     """Skip the test if this machine has no sandbox, and say why."""
     if sys.platform != "linux":
         pytest.skip("the sandbox of macOS is not tested")
-    if shutil.which("bwrap") is None:
+    if find_program() is None:
         subprocess.run([INSTALL], check=False, capture_output=True)
     async with Supervisor() as supervisor:
         if (problem := await find_problem(supervisor)) is not None:
