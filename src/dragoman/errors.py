@@ -60,6 +60,7 @@ The exceptions of a single package are in its modules. A parent other than Drago
     protocol  AddressError(ConnectionClosedError), InvalidAddressError, LinkError, NoWebSocketError(AddressError)
     recording RecordingError, TrajectoryError
     runner    InvalidPlaceError
+    sandbox   SandboxUnavailableError
     store     DatabaseRefusedError(LogError), DatabaseUnavailableError(LogError), FencedError(LogError),
               InvalidRetentionError, InvalidStoreAddressError, LeaseLostError(LogError), MoveError, ReceiverGoneError,
               SchemaMismatchError(LogError), SessionExistsError(LogError), StoreNotInstalledError,

@@ -132,3 +132,13 @@ def test_sizes_are_known_after_a_restart(index, tmp_path):
     assert [each.session_id for each in again.find(["needle"], None, 1)] == ["one"]
     assert again.sizes == index.sizes
     again.close()
+
+
+def test_index_leaves_the_last_space_of_a_disk(tiny_disk, tmp_path):
+    one = StoredSession(tmp_path, "one", "a needle")
+    tiny_disk.path.mkdir()
+    index = MessageIndex(Disk(), tiny_disk.path / "search.db")
+    with pytest.raises(SearchIndexError, match="less than 64 MiB of the disk are free"):
+        index.update([one.file])
+    index.close()
+    assert list(tiny_disk.path.glob("search.db*")) == []

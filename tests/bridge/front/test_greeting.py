@@ -59,7 +59,7 @@ async def test_requests_waiting_for_initialize_are_limited(tmp_path):
                 messages = map(decode, events_of(await stream.next_batch()))
                 answers |= {one["id"]: one for one in messages if "method" not in one}
     assert [number for number in answers if "error" in answers[number]] == [3]
-    assert "2 are waiting" in answers[3]["error"]["data"]
+    assert "2 messages wait for an earlier request" in answers[3]["error"]["data"]
 
 
 def decode(event):

@@ -47,8 +47,8 @@ async def test_every_file_of_the_page_is_referenced(http):
         address = waiting.pop()
         answer = await http.get(address)
         assert answer.status_code == 200, address
-        # The service worker is named relative to the page, everything else relative to the file.
-        named_in = [urljoin("/", found) for found in re.findall(r'WORKER = "([^"]+)"', answer.text)]
+        # Workers are named in their folder, everything else relative to the file.
+        named_in = [urljoin("/static/worker/", found) for found in re.findall(r'"(\w+\.js)"', answer.text)]
         named_in += [
             urljoin(address, found) for found in re.findall(r'(?:from|import\(|href=|src=)\s*"(\.[^"]+)"', answer.text)
         ]

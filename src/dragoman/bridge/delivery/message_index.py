@@ -2,8 +2,8 @@
 
 It is an SQLite database with full-text search (FTS5) over all sequences of three letters, so it finds parts of words
 as well. It is a cache: a missing, damaged or older file is built again from the histories, and a search reads the
-histories that are not in it yet. Without FTS5 in the system's SQLite there is no index, and each search reads all
-histories.
+histories that are not in it yet. Without FTS5 in the system's SQLite, or with little space on the disk, there is no
+index, and each search reads all histories.
 
 Rows of a session that has changed are written again. So the row numbers are in the order of the last change, and the
 newest results can be read first without sorting. Only the last part of a large history is read and written again.
@@ -12,7 +12,9 @@ All methods but the constructor run in the one thread of the index, which `run` 
 """
 
 import asyncio
+import errno
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 MIN_INDEXED_CHARS = 3
 """Shorter words are not in the index. A search for nothing else reads the texts in the database."""
+
+_MIN_FREE_BYTES = 64 * 1024 * 1024
+"""Space that the index leaves on the disk, so that a cache never takes the last space of a conversation."""
 
 _VERSION = 1
 _SCHEMA = f"""
@@ -232,6 +237,7 @@ class MessageIndex:
 
     def _write(self, work: "Callable[[sqlite3.Connection], None]") -> None:
         def transact(database: "sqlite3.Connection") -> None:
+            self._check_space()
             database.execute("BEGIN IMMEDIATE")
             with database:
                 work(database)
@@ -256,6 +262,7 @@ class MessageIndex:
     def _open(self) -> "sqlite3.Connection":
         import sqlite3
 
+        self._check_space()
         with suppress(FileExistsError):  # only the owner may read it
             os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
@@ -269,6 +276,10 @@ class MessageIndex:
             database.close()
             raise
         return database
+
+    def _check_space(self) -> None:
+        if shutil.disk_usage(self._path.parent).free < _MIN_FREE_BYTES:
+            raise OSError(errno.ENOSPC, f"less than {_MIN_FREE_BYTES >> 20} MiB of the disk are free")
 
     def _close_database(self) -> None:
         database, self._database = self._database, None
