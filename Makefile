@@ -64,7 +64,8 @@ $(VENV)/.page: scripts/page/package.json scripts/page/package-lock.json $(VENV)/
 	else echo "Node is not here: the JavaScript of the page will not be checked"; fi
 	@touch $@
 
-$(VENV)/.docs: requirements/docs.txt $(VENV)/.run
+# The reference describes the adapters for LangGraph, so it needs that library.
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.dev
 	@echo "Installing what the documentation site is built with"
 	@$(BIN)/python -m venv $(VENV)/docs
 	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check --no-input -q install --require-hashes -r requirements/docs.txt
