@@ -142,7 +142,8 @@ def time_reading_ms(sessions: int) -> float:
 def make_titles(sessions: int) -> StoredHistories:
     return StoredHistories(
         StoredHistory(
-            header=make_header(f"session-{number}", f"/project-{number % 100}", []),
+            id=f"session-{number}",
+            cwd=f"/project-{number % 100}",
             title=f"Fix the parser {number}",
             updated_ms=number,
             prompted=True,
