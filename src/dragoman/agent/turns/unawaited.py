@@ -17,6 +17,15 @@ from dragoman.errors import DragomanError
 MAX_REMEMBERED = 32
 """How many calls are remembered before those that have begun are dropped."""
 
+MAX_WATCHED_CHUNKS = 64
+"""How many chunks of a turn are watched. Watching costs as much as sending, which would slow a long answer down.
+
+Python itself reports a later chunk without `await`, on stderr and without its place.
+"""
+
+CHUNKS = frozenset({"say", "think"})
+"""Methods that a turn may call thousands of times."""
+
 
 class UnawaitedCallError(DragomanError):
     """A turn called a method without `await`. `Agent.connect` raises this at its end."""
@@ -31,6 +40,8 @@ class UnawaitedCalls:
     """The calls of a turn that may not have begun."""
 
     def __init__(self) -> None:
+        self.chunks = 0
+        """How many chunks this turn has sent, as far as they are watched."""
         self._calls: list[tuple[Coroutine[Any, Any, Any], CodeType, int]] = []
 
     def add(self, coroutine: Coroutine[Any, Any, Any]) -> None:
@@ -44,6 +55,7 @@ class UnawaitedCalls:
         """Close and forget all calls. Return a sentence for each that has not begun."""
         forgotten = [call for call in self._calls if _has_not_begun(call[0])]
         self._calls = []
+        self.chunks = 0
         for coroutine, _, _ in forgotten:
             coroutine.close()
         return [_describe(*call) for call in forgotten]
@@ -74,7 +86,15 @@ def must_await(
         self.unawaited.add(coroutine)
         return coroutine
 
-    return call
+    @functools.wraps(method)
+    def call_for_chunk(self: S, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        coroutine = method(self, *args, **kwargs)
+        if (unawaited := self.unawaited).chunks < MAX_WATCHED_CHUNKS:
+            unawaited.chunks += 1
+            unawaited.add(coroutine)
+        return coroutine
+
+    return call_for_chunk if method.__name__ in CHUNKS else call
 
 
 def _has_not_begun(coroutine: Coroutine[Any, Any, Any]) -> bool:
