@@ -41,16 +41,17 @@ permissions:
 """
 
 
-def time_call_us(client: str, calls: int, result_bytes: int | None) -> float:
+def time_call_us(client: commands.Command, calls: int, result_bytes: int | None) -> float:
     """Call a tool many times with a client and return the median."""
     server = scripted(result_bytes=result_bytes)
-    return run_reporter((*commands.on_dragoman(client), str(calls), "--", *server))["median_us"]
+    return run_reporter((*client, str(calls), "--", *server))["median_us"]
 
 
 def contenders(calls: int, result_bytes: int | None = None) -> dict[str, Callable[[], float]]:
     return {
-        BARE: lambda: time_call_us("mcp_sdk_client.py", calls, result_bytes),
-        OURS: lambda: time_call_us("dragoman_mcp_client.py", calls, result_bytes),
+        # The base installation of dragoman is without the SDK.
+        BARE: lambda: time_call_us(commands.python("mcp_sdk_client.py"), calls, result_bytes),
+        OURS: lambda: time_call_us(commands.on_dragoman("dragoman_mcp_client.py"), calls, result_bytes),
     }
 
 
