@@ -58,6 +58,9 @@ INSERT INTO dragoman_node (id, name, pid, lease, agents, key) VALUES (%s, %s, %s
 ON CONFLICT (id) DO UPDATE SET beat = clock_timestamp()
 RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0::float, extract(epoch FROM lease)::float
 """
+_EXPIRY_MARGIN_S = 0.01
+"""Time after the end of a lease at which it is checked, because timers are not exact."""
+
 _FOLLOW = """
 INSERT INTO dragoman_node (id, name, pid, lease, beat)
 SELECT %s, %s, %s, bridge.lease, bridge.beat FROM dragoman_node bridge WHERE bridge.id = %s
@@ -100,6 +103,8 @@ class Node:
         """Whether there was a lease at the last check."""
         self._clock_ms: float | None = None
         """The time of the database minus our monotonic time. None before the first heartbeat."""
+        self._expiry: asyncio.TimerHandle | None = None
+        """Notices the end of the lease in time, because the cancellation of a hanging heartbeat takes seconds."""
         self._starting = asyncio.Lock()
 
     @property
@@ -153,6 +158,8 @@ class Node:
         if beating is None:
             return
         beating.cancel()
+        if self._expiry is not None:
+            self._expiry.cancel()
         await asyncio.wait([beating])
         self._beaten_at = -math.inf
         self._has_lease = False
@@ -182,6 +189,10 @@ class Node:
         self._beaten_at = sent_at - age_s
         self._clock_ms = now_ms - 1000 * time.monotonic()
         self._has_lease = self._has_lease or self.is_alive
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if self.is_alive:
+            self._expiry = asyncio.get_running_loop().call_later(self.left_s + _EXPIRY_MARGIN_S, self.check)
 
     async def _beat(self) -> None:
         with suppress(DatabaseUnavailableError, DatabaseRefusedError):
